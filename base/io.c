@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Linux moves at most 0x7ffff000 bytes a call; smaller pieces keep the count honest. */
+#define MOST ((size_t)1 << 30)
+
+ingot_status ig_pread(int fd, const char *path, void *buf, size_t n, uint64_t off, ingot_error *e)
+{
+    uint8_t *p = buf;
+    while (n > 0) {
+        const ssize_t got = pread(fd, p, n < MOST ? n : MOST, (off_t)off);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) {
+            ig_fail_sys(e, errno, "%s: cannot read %zu bytes at offset %llu", path, n,
+                        (unsigned long long)off);
+            return ig_at_offset(e, path, off);
+        }
+        if (got == 0) {
+            ig_fail(e, INGOT_ERR_INPUT,
+                    "%s: file ends at offset %llu, expected %zu more bytes (truncated while in use?)",
+                    path, (unsigned long long)off, n);
+            return ig_at_offset(e, path, off);
+        }
+        p += got, off += (uint64_t)got, n -= (size_t)got;
+    }
+    return INGOT_OK;
+}
+
+ingot_status ig_pwrite(int fd, const char *path, const void *buf, size_t n, uint64_t off,
+                       ingot_error *e)
+{
+    const uint8_t *p = buf;
+    while (n > 0) {
+        const ssize_t put = pwrite(fd, p, n < MOST ? n : MOST, (off_t)off);
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) {
+            ig_fail_sys(e, put < 0 ? errno : EIO, "%s: cannot write %zu bytes at offset %llu", path,
+                        n, (unsigned long long)off);
+            return ig_at_offset(e, path, off);
+        }
+        p += put, off += (uint64_t)put, n -= (size_t)put;
+    }
+    return INGOT_OK;
+}
+
+ingot_status ig_truncate(int fd, const char *path, uint64_t size, ingot_error *e)
+{
+    while (ftruncate(fd, (off_t)size) != 0) {
+        if (errno == EINTR) continue;
+        ig_fail_sys(e, errno, "%s: cannot set the size to %llu bytes", path, (unsigned long long)size);
+        return ig_at(e, path, NULL, 0);
+    }
+    return INGOT_OK;
+}
+
+ingot_status ig_fsync(int fd, const char *path, ingot_error *e)
+{
+    while (fsync(fd) != 0) {
+        if (errno == EINTR) continue;
+        ig_fail_sys(e, errno, "%s: cannot flush to disk", path);
+        return ig_at(e, path, NULL, 0);
+    }
+    return INGOT_OK;
+}
+
+ingot_status ig_close(int *fd, const char *path, ingot_error *e)
+{
+    const int old = *fd;
+    *fd = -1;
+    /* On Linux the descriptor is gone even when close reports EINTR; a retry could hit
+     * another thread's file. */
+    if (old < 0 || close(old) == 0 || errno == EINTR) return INGOT_OK;
+    ig_fail_sys(e, errno, "%s: cannot close", path);
+    return ig_at(e, path, NULL, 0);
+}
+
+ingot_status ig_fsync_dir(const char *path, ingot_error *e)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return ig_fail_sys(e, errno, "%s: cannot open folder", path);
+    ingot_status status = INGOT_OK;
+    /* Some file systems have no fsync for folders; their renames are as safe as they get. */
+    if (fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP)
+        status = ig_fail_sys(e, errno, "%s: cannot flush folder to disk", path);
+    close(fd);
+    return status;
+}
+
+ingot_status ig_mkdirs(const char *path, ingot_error *e)
+{
+    char *copy = strdup(path);
+    if (!copy) return ig_no_memory(e);
+    ingot_status status = INGOT_OK;
+    for (char *p = copy + 1; status == INGOT_OK; p++) {
+        const char c = *p;
+        if (c != '/' && c != '\0') continue;
+        *p = '\0';
+        struct stat st;
+        if (mkdir(copy, 0777) != 0 && !(stat(copy, &st) == 0 && S_ISDIR(st.st_mode)))
+            status = ig_fail_sys(e, errno, "%s: cannot create folder", copy);
+        *p = c;
+        if (c == '\0') break;
+    }
+    free(copy);
+    return status;
+}
+
+ingot_status ig_read_file(const char *path, size_t max, char **data, size_t *n, ingot_error *e)
+{
+    char *buf = NULL;
+    struct stat st;
+    ingot_status status = INGOT_OK;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        status = ig_fail_sys(e, errno, "%s: cannot open", ig_esc(path, strlen(path)).s);
+        ig_at(e, path, NULL, 0);
+        goto out;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        status = ig_fail(e, INGOT_ERR_INPUT, "%s: not a regular file", ig_esc(path, strlen(path)).s);
+        goto out;
+    }
+    if ((uint64_t)st.st_size > max) {
+        status = ig_fail(e, INGOT_ERR_INPUT, "%s: %llu bytes, expected at most %zu",
+                         ig_esc(path, strlen(path)).s, (unsigned long long)st.st_size, max);
+        goto out;
+    }
+    buf = malloc((size_t)st.st_size + 1);
+    if (!buf) {
+        status = ig_no_memory(e);
+        goto out;
+    }
+    status = ig_pread(fd, path, buf, (size_t)st.st_size, 0, e);
+    if (status != INGOT_OK) goto out;
+    buf[st.st_size] = '\0';
+    *data = buf;
+    *n = (size_t)st.st_size;
+    buf = NULL;
+out:
+    free(buf);
+    if (fd >= 0) close(fd);
+    return status;
+}
+
+char *ig_format(const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0) text = NULL;
+    va_end(args);
+    return text;
+}
+
+void *ig_array(size_t count, size_t size)
+{
+    return calloc(count ? count : 1, size);
+}
