@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The files of packs/ that gc measures and removes: packs, and what lies beside them. */
+#include "store/gc_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fts.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *const suffixes[] = {".ingot", ".tree", ".origin.json", ".sigs", NULL};
+
+/* A time in the future (another machine's clock) is young. */
+bool ig_gc_is_young(int64_t mtime, int64_t now)
+{
+    return now - mtime < IG_GC_YOUNG_S;
+}
+
+/* Visit path and, if it is a folder, all in it, links not followed; remove or add up. */
+static ingot_status walk(char *path, bool removing, uint64_t *bytes, ingot_error *e)
+{
+    char *roots[] = {path, NULL};
+    ingot_status status = INGOT_OK;
+    const FTSENT *f;
+    FTS *fts = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
+    if (!fts) return ig_fail_sys(e, errno, "%s: cannot list", path);
+    while (status == INGOT_OK && (f = fts_read(fts))) {
+        if (f->fts_info == FTS_DNR || f->fts_info == FTS_ERR || f->fts_info == FTS_NS) {
+            if (f->fts_errno != ENOENT)
+                status = ig_fail_sys(e, f->fts_errno, "%s: cannot read", f->fts_path);
+            continue;
+        }
+        if (f->fts_info == FTS_D) continue; /* seen again after what is in it */
+        if (f->fts_info != FTS_DP) *bytes += (uint64_t)f->fts_statp->st_size;
+        if (removing && remove(f->fts_accpath) != 0 && errno != ENOENT)
+            status = ig_fail_sys(e, errno, "%s: cannot remove", f->fts_path);
+    }
+    fts_close(fts);
+    return status;
+}
+
+/* Index of the suffix when name is a digest and one of them, else -1. */
+static int kind_of(const char *name, uint8_t digest[IG_HASH])
+{
+    if (strlen(name) <= 2 * IG_HASH || !ig_unhex(digest, IG_HASH, name)) return -1;
+    for (int i = 0; suffixes[i]; i++)
+        if (strcmp(name + 2 * IG_HASH, suffixes[i]) == 0) return i;
+    return -1;
+}
+
+static ingot_status add_file(const char *dir, const char *name, bool all_ages, struct ig_gc *g,
+                             size_t *cap, ingot_error *e)
+{
+    uint8_t digest[IG_HASH];
+    struct stat st;
+    const int kind = kind_of(name, digest);
+    if (kind < 0) return INGOT_OK;
+    if (g->nfiles == *cap) {
+        const size_t more = *cap ? 2 * *cap : 64;
+        struct ig_gc_file *p = reallocarray(g->files, more, sizeof *p);
+        if (!p) return ig_no_memory(e);
+        g->files = p;
+        *cap = more;
+    }
+    char *path = ig_format("%s/%s", dir, name);
+    struct ig_gc_file *f = &g->files[g->nfiles];
+    *f = (struct ig_gc_file){.name = strdup(name), .pack = IG_NONE, .is_pack = kind == 0};
+    if (!path || !f->name) {
+        free(path);
+        free(f->name);
+        return ig_no_memory(e);
+    }
+    g->nfiles++;
+    ingot_status status = walk(path, false, &f->bytes, e);
+    const struct ig_summary *pack = ig_index_find(&g->index, digest);
+    if (pack) {
+        f->pack = (uint32_t)(pack - g->index.packs);
+        f->doomed = g->packs[f->pack].why == IG_GC_FREE;
+        g->packs[f->pack].bytes += f->bytes;
+    } else if (!f->is_pack && lstat(path, &st) == 0) {
+        /* Published before its pack, or left by a gc that was killed; time tells which. */
+        f->doomed = all_ages || !ig_gc_is_young(st.st_mtim.tv_sec, time(NULL));
+    }
+    free(path);
+    return status;
+}
+
+ingot_status ig_gc_list_files(const struct ig_store *s, bool all_ages, struct ig_gc *g,
+                              ingot_error *e)
+{
+    ingot_status status = INGOT_OK;
+    size_t cap = 0;
+    char *path = ig_store_path(s, "packs", NULL);
+    if (!path) return ig_no_memory(e);
+    DIR *dir = opendir(path);
+    if (!dir && errno != ENOENT) status = ig_fail_sys(e, errno, "%s: cannot list", path);
+    while (dir && status == INGOT_OK) {
+        errno = 0;
+        const struct dirent *entry = readdir(dir);
+        if (!entry && errno) status = ig_fail_sys(e, errno, "%s: cannot list", path);
+        if (!entry) break;
+        status = add_file(path, entry->d_name, all_ages, g, &cap, e);
+    }
+    if (dir) closedir(dir);
+    free(path);
+    return status;
+}
+
+/* Packs first: what is left behind by a kill has no pack and is known for what it is. */
+ingot_status ig_gc_sweep(const struct ig_store *s, const struct ig_gc *g, ingot_error *e)
+{
+    ingot_status status = INGOT_OK;
+    bool removed = false;
+    char *packs = ig_store_path(s, "packs", NULL);
+    if (!packs) return ig_no_memory(e);
+    for (size_t i = 0; i < 2 * g->nfiles && status == INGOT_OK; i++) {
+        const struct ig_gc_file *f = &g->files[i % g->nfiles];
+        if (!f->doomed || f->is_pack != (i < g->nfiles)) continue;
+        uint64_t bytes = 0;
+        char *path = ig_format("%s/%s", packs, f->name);
+        status = path ? walk(path, true, &bytes, e) : ig_no_memory(e);
+        free(path);
+        removed = true;
+    }
+    if (status == INGOT_OK && removed) status = ig_fsync_dir(packs, e);
+    free(packs);
+    return status;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Look-ups in an open pack. */
+#include "store/pack_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int name_cmp(const char *a, size_t na, const char *b, size_t nb)
+{
+    const int order = memcmp(a, b, na < nb ? na : nb);
+    return order ? order : (na > nb) - (na < nb);
+}
+
+/* First row whose name is not before `name`. */
+static uint32_t lower_bound(const struct ig_pack *p, const char *name, size_t len)
+{
+    uint32_t low = 0, high = p->nrows;
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        struct ig_row row;
+        ig_pack_row(p, mid, &row);
+        if (name_cmp(row.name, row.name_len, name, len) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static uint32_t find(const struct ig_pack *p, const char *name, size_t len, bool any_source,
+                     uint32_t source)
+{
+    for (uint32_t i = lower_bound(p, name, len); i < p->nrows; i++) {
+        struct ig_row row;
+        ig_pack_row(p, i, &row);
+        if (name_cmp(row.name, row.name_len, name, len) != 0) break;
+        if (any_source ? !(row.flags & IG_ROW_SHADOW) : row.source == source) return i;
+    }
+    return IG_NONE;
+}
+
+uint32_t ig_pack_find(const struct ig_pack *p, const char *name, size_t len)
+{
+    return find(p, name, len, true, 0);
+}
+
+uint32_t ig_pack_find_in(const struct ig_pack *p, const char *name, size_t len, uint32_t source)
+{
+    return find(p, name, len, false, source);
+}
+
+uint64_t ig_pack_pos(const struct ig_pack *p, const struct ig_row *row)
+{
+    if (row->extent == IG_NONE) return 0;
+    struct ig_extent extent;
+    ig_pack_extent(p, row->extent, &extent);
+    return extent.offset + row->offset;
+}
+
+uint32_t ig_pack_find_blob(const struct ig_pack *p, const char *name, uint32_t kind)
+{
+    uint32_t low = 0, high = p->nblobs;
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        struct ig_blob blob;
+        ig_pack_blob(p, mid, &blob);
+        int order = name_cmp(blob.name, blob.name_len, name, strlen(name));
+        if (order == 0) order = (blob.kind > kind) - (blob.kind < kind);
+        if (order == 0) return mid;
+        if (order < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return IG_NONE;
+}
+
+ingot_status ig_pack_read_blob(const struct ig_pack *p, uint32_t i, char **data, size_t *n,
+                               ingot_error *e)
+{
+    struct ig_blob blob;
+    ig_pack_blob(p, i, &blob);
+    char *buf = malloc((size_t)blob.bytes + 1);
+    if (!buf) return ig_no_memory(e);
+    ingot_status status = ig_pread(p->fd, p->path, buf, (size_t)blob.bytes, blob.offset, e);
+    uint8_t sha[IG_HASH];
+    if (status == INGOT_OK) {
+        ig_sha256(sha, buf, (size_t)blob.bytes);
+        if (memcmp(sha, blob.sha256, IG_HASH) != 0)
+            status = pack_fail(p, e, blob.offset, "blob \"%s\" is damaged: its SHA-256 does not match",
+                               ig_esc(blob.name, blob.name_len).s);
+    }
+    if (status != INGOT_OK) {
+        free(buf);
+        return status;
+    }
+    buf[blob.bytes] = '\0';
+    *data = buf;
+    *n = (size_t)blob.bytes;
+    return INGOT_OK;
+}
+
+bool ig_pack_is_derived(const struct ig_pack *p)
+{
+    const json_t *kind = json_object_get(json_object_get(p->manifest, "derivation"), "kind");
+    return strcmp(json_string_value(kind), "identity") != 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the files of `ingot show`. */
+#ifndef INGOT_SHOW_H
+#define INGOT_SHOW_H
+
+#include "store/cmd_common.h"
+
+struct ig_show {
+    struct ig_pack pack;
+    char *name; /* or NULL */
+    bool has_digest;
+    uint8_t digest[IG_HASH];
+    json_t *origin; /* the claims beside the pack, or NULL */
+    bool tensors, scales, config, nul;
+};
+
+struct ig_digest_text ig_row_text(const struct ig_row *row);
+json_t *ig_show_origin(const char *pack_path);
+/* show_text.c: tables for people. */
+void ig_show_summary(const struct ig_show *s);
+void ig_show_tensors(const struct ig_show *s);
+void ig_show_scales(const struct ig_show *s);
+/* show_json.c: one object; tensors are streamed, for a pack may have a million. */
+void ig_show_json(const struct ig_show *s);
+/* Words for the numbers of a link. */
+const char *ig_link_role_name(uint32_t role);
+const char *ig_link_op_name(uint32_t op);
+const char *ig_link_gran_name(uint32_t gran);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the store is, the paths in it, and the list of its packs. */
+#include "store/folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PACK_SUFFIX ".ingot"
+
+static const char *setting(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value && value[0] ? value : NULL;
+}
+
+static ingot_status default_root(char **root, ingot_error *e)
+{
+    const char *own = setting("INGOT_STORE"), *data = setting("XDG_DATA_HOME");
+    const char *home = setting("HOME");
+    if (own)
+        *root = strdup(own);
+    else if (data && data[0] == '/') /* the XDG rules: a relative one is ignored */
+        *root = ig_format("%s/ingot", data);
+    else if (home)
+        *root = ig_format("%s/.local/share/ingot", home);
+    else
+        return ig_fail(e, INGOT_ERR_USAGE,
+                       "no store: none of INGOT_STORE, XDG_DATA_HOME and HOME is set");
+    return *root ? INGOT_OK : ig_no_memory(e);
+}
+
+static ingot_status make_folder(const struct ig_store *s, const char *folder, ingot_error *e)
+{
+    char *path = ig_store_path(s, folder, NULL);
+    const ingot_status status = path ? ig_mkdirs(path, e) : ig_no_memory(e);
+    free(path);
+    return status;
+}
+
+ingot_status ig_store_open(const char *root, bool create, struct ig_store *s, ingot_error *e)
+{
+    ingot_status status = INGOT_OK;
+    struct stat st;
+    *s = (struct ig_store){0};
+    if (root && !root[0]) return ig_fail(e, INGOT_ERR_USAGE, "the store's folder has no name");
+    if (root)
+        status = (s->root = strdup(root)) ? INGOT_OK : ig_no_memory(e);
+    else
+        status = default_root(&s->root, e);
+    if (status != INGOT_OK) goto out;
+    if (stat(s->root, &st) == 0) {
+        if (!S_ISDIR(st.st_mode))
+            status = ig_fail(e, INGOT_ERR_USAGE, "%s: not a folder, so not a store",
+                             ig_esc(s->root, strlen(s->root)).s);
+    } else if (errno != ENOENT) {
+        status =
+            ig_fail_sys(e, errno, "%s: cannot open the store", ig_esc(s->root, strlen(s->root)).s);
+    }
+    if (status != INGOT_OK || !create) goto out;
+    if ((status = make_folder(s, "packs", e)) != INGOT_OK) goto out;
+    status = make_folder(s, "names", e);
+out:
+    if (status != INGOT_OK) ig_store_close(s);
+    return status;
+}
+
+void ig_store_close(struct ig_store *s)
+{
+    free(s->root);
+    s->root = NULL;
+}
+
+char *ig_store_path(const struct ig_store *s, const char *folder, const char *file)
+{
+    return ig_format("%s%s%s%s%s", s->root, folder ? "/" : "", folder ? folder : "",
+                     file ? "/" : "", file ? file : "");
+}
+
+char *ig_store_pack_path(const struct ig_store *s, const uint8_t digest[IG_HASH])
+{
+    char hex[2 * IG_HASH + 1];
+    ig_hex(hex, digest, IG_HASH);
+    return ig_format("%s/packs/%s" PACK_SUFFIX, s->root, hex);
+}
+
+static int by_digest(const void *a, const void *b)
+{
+    const struct ig_store_file *fa = a, *fb = b;
+    return memcmp(fa->digest, fb->digest, IG_HASH);
+}
+
+/* Fill f when the entry is a pack file; files that vanish meanwhile are none. */
+static bool pack_entry(int dir, const char *name, struct ig_store_file *f)
+{
+    struct stat st;
+    if (strlen(name) != 2 * IG_HASH + strlen(PACK_SUFFIX) ||
+        strcmp(name + 2 * IG_HASH, PACK_SUFFIX) != 0 || !ig_unhex(f->digest, IG_HASH, name) ||
+        fstatat(dir, name, &st, 0) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    f->size = (uint64_t)st.st_size;
+    f->sec = st.st_mtim.tv_sec;
+    f->nsec = (uint32_t)st.st_mtim.tv_nsec;
+    return true;
+}
+
+static ingot_status list_dir(DIR *dir, const char *path, struct ig_store_file **out, size_t *n,
+                             ingot_error *e)
+{
+    size_t cap = 0;
+    for (;;) {
+        struct ig_store_file f = {0};
+        errno = 0;
+        const struct dirent *entry = readdir(dir);
+        if (!entry && errno) return ig_fail_sys(e, errno, "%s: cannot list", path);
+        if (!entry) return INGOT_OK;
+        if (!pack_entry(dirfd(dir), entry->d_name, &f)) continue;
+        if (*n == cap) {
+            struct ig_store_file *more = reallocarray(*out, cap = cap ? 2 * cap : 64, sizeof f);
+            if (!more) return ig_no_memory(e);
+            *out = more;
+        }
+        (*out)[(*n)++] = f;
+    }
+}
+
+ingot_status ig_store_packs(const struct ig_store *s, struct ig_store_file **out, size_t *n,
+                            ingot_error *e)
+{
+    ingot_status status = INGOT_OK;
+    DIR *dir = NULL;
+    char *path = ig_store_path(s, "packs", NULL);
+    *out = NULL;
+    *n = 0;
+    if (!path) return ig_no_memory(e);
+    dir = opendir(path);
+    if (!dir) {
+        if (errno != ENOENT) status = ig_fail_sys(e, errno, "%s: cannot list", path);
+        goto out;
+    }
+    status = list_dir(dir, path, out, n, e);
+    if (*n) qsort(*out, *n, sizeof **out, by_digest);
+out:
+    if (status != INGOT_OK) {
+        free(*out);
+        *out = NULL;
+        *n = 0;
+    }
+    if (dir) closedir(dir);
+    free(path);
+    return status;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store: the pack as a file (ingot-pack(5)) and the folder that keeps packs
+ * under names (ingot-store(5)).  A pack is only ever read through struct ig_pack.
+ */
+#ifndef INGOT_STORE_H
+#define INGOT_STORE_H
+
+#include "base/base.h"
+
+#define IG_NONE UINT32_MAX
+
+/* Flags of a tensor row, as stored. */
+enum { IG_ROW_VIEW = 1, IG_ROW_TIED = 2, IG_ROW_SHADOW = 4 };
+
+/* One tensor, decoded.  Pointers lead into the pack and live as long as it does. */
+struct ig_row {
+    const char *name;
+    uint32_t name_len;
+    uint32_t rank;
+    const uint64_t *shape;
+    uint32_t dtype;  /* enum of base.h */
+    uint32_t flags;
+    uint32_t extent; /* IG_NONE: no bytes */
+    uint32_t source; /* index among the manifest's sources; IG_NONE for views */
+    uint64_t offset; /* inside the extent */
+    uint64_t bytes;
+    uint32_t link, nlinks; /* range in the link table */
+    uint8_t digest[IG_HASH];
+};
+
+struct ig_extent {
+    uint64_t offset, bytes; /* position in `where`; length without padding */
+    uint32_t where;         /* 0: this file */
+    uint32_t flags;         /* IG_EXTENT_SMALL: tensors below a page, packed at 256 */
+};
+enum { IG_EXTENT_SMALL = 1 };
+
+/* Values as stored in the link table (ingot-pack(5), "Links"). */
+enum ig_link_role { IG_ROLE_WEIGHT = 1, IG_ROLE_INPUT, IG_ROLE_KV_K, IG_ROLE_KV_V, IG_ROLE_Q,
+                    IG_ROLE_PROB, IG_ROLE_ZERO_POINT, IG_ROLE_BIAS, IG_ROLE_GLOBAL,
+                    IG_ROLE_OUTPUT };
+enum ig_link_op { IG_OP_UNKNOWN, IG_OP_MULTIPLY, IG_OP_DIVIDE };
+enum ig_link_gran { IG_GRAN_TENSOR = 1, IG_GRAN_ROW, IG_GRAN_BLOCK, IG_GRAN_GROUP, IG_GRAN_HEAD,
+                    IG_GRAN_UNKNOWN };
+enum ig_link_enc { IG_ENC_VALUE, IG_ENC_E8M0 };
+enum ig_link_pack { IG_PACK_NONE, IG_PACK_LOW_FIRST }; /* F4 pairs in a byte: low nibble first */
+
+struct ig_link {
+    uint32_t subject; /* row, or IG_NONE when the subject is a module */
+    uint32_t object;  /* the row that holds the scale */
+    const char *module; /* for subject IG_NONE: "model.layers.0.self_attn" */
+    uint32_t module_len;
+    uint32_t role, stage, op, gran;
+    uint64_t block[2];   /* rows, columns of logical elements one scale covers; 0 = all */
+    uint32_t logical;    /* dtype of the logical elements, e.g. IG_F4 inside U8 */
+    uint32_t packing, encoding;
+    uint32_t blob;       /* where declared: blob index, IG_NONE when nowhere */
+    const char *pointer; /* JSON pointer inside that blob */
+    uint32_t pointer_len;
+};
+
+struct ig_blob {
+    const char *name; /* relative path, '/' separated, UTF-8 */
+    uint32_t name_len;
+    uint32_t kind;
+    uint64_t offset; /* in the pack file */
+    uint64_t bytes;
+    uint8_t sha256[IG_HASH];
+};
+enum { IG_BLOB_FILE = 0, IG_BLOB_HEADER = 1 }; /* HEADER: first 8+N bytes of a safetensors source */
+
+struct ig_source {
+    const char *name;
+    uint64_t bytes;
+    uint8_t sha256[IG_HASH];
+};
+
+/* An open pack.  Superblock, tables, pools and manifest are in private memory, checked
+ * against their XXH3 and against every rule of ingot-pack(5); weights and blob data are not read. */
+struct ig_pack {
+    int fd;
+    char *path;
+    uint64_t size, weights, weights_len, tail, tail_len; /* bytes */
+    uint64_t xxh, nxxh, frontier, nfrontier;             /* file offset and records of two regions */
+    uint32_t nrows, nextents, nlinks, nblobs, nsources;
+    struct ig_source *sources;
+    json_t *manifest;
+    uint32_t rules;
+    uint8_t content[IG_HASH]; /* as the manifest claims it */
+    struct ig_pack_tables *t;   /* private */
+};
+ingot_status ig_pack_open(const char *path, struct ig_pack *p, ingot_error *e);
+ingot_status ig_pack_open_fd(int fd, const char *path, struct ig_pack *p, ingot_error *e); /* takes fd */
+void ig_pack_close(struct ig_pack *p); /* a zeroed or closed struct is fine */
+/* Decoders; index must be below the count. */
+void ig_pack_row(const struct ig_pack *p, uint32_t i, struct ig_row *out);
+void ig_pack_extent(const struct ig_pack *p, uint32_t i, struct ig_extent *out);
+void ig_pack_link(const struct ig_pack *p, uint32_t i, struct ig_link *out);
+void ig_pack_blob(const struct ig_pack *p, uint32_t i, struct ig_blob *out);
+/* Row of a name (shadows are never found), or IG_NONE.  Binary search. */
+uint32_t ig_pack_find(const struct ig_pack *p, const char *name, size_t len);
+/* Row of a name that came from one source file, shadows included, or IG_NONE. */
+uint32_t ig_pack_find_in(const struct ig_pack *p, const char *name, size_t len, uint32_t source);
+/* File offset of a row's first byte; meaningless for rows without bytes. */
+uint64_t ig_pack_pos(const struct ig_pack *p, const struct ig_row *row);
+uint32_t ig_pack_find_blob(const struct ig_pack *p, const char *name, uint32_t kind);
+/* A blob whole, NUL-terminated, SHA-256 checked.  Caller frees. */
+ingot_status ig_pack_read_blob(const struct ig_pack *p, uint32_t i, char **data, size_t *n,
+                               ingot_error *e);
+bool ig_pack_is_derived(const struct ig_pack *p);
+/* The parts of the tail that hold something, for a check of all bytes; everything between them
+ * must be zero.  At most IG_PARTS of them; returns how many.  Not sorted. */
+#define IG_PARTS 1100
+struct ig_part {
+    uint64_t offset, bytes;
+    const uint8_t *copy; /* the private copy that was parsed, or NULL */
+    const uint8_t *xxh;  /* expected XXH3-128, or NULL */
+};
+uint32_t ig_pack_tail_parts(const struct ig_pack *p, struct ig_part *out, uint32_t cap);
+
+/* store.c: the folder.  Paths in it: ig_store_path(s, "packs", NULL) and so on; caller frees. */
+struct ig_store {
+    char *root;
+};
+/* root NULL: $INGOT_STORE, else $XDG_DATA_HOME/ingot, else ~/.local/share/ingot.
+ * create: make the folders; without it an absent store is an empty one. */
+ingot_status ig_store_open(const char *root, bool create, struct ig_store *s, ingot_error *e);
+void ig_store_close(struct ig_store *s);
+char *ig_store_path(const struct ig_store *s, const char *folder, const char *file);
+
+/* What a MODEL argument means (ingot-store(5), "Models"). */
+struct ig_ref {
+    char *path;                /* the pack file */
+    char *name;                /* the store name, or NULL */
+    bool has_digest;           /* an expected digest is known: from name, digest or basename */
+    uint8_t digest[IG_HASH];
+};
+ingot_status ig_store_resolve(const struct ig_store *s, const char *model, struct ig_ref *out,
+                              ingot_error *e);
+void ig_ref_free(struct ig_ref *r);
+
+/* names.c */
+ingot_status ig_name_check(const char *name, ingot_error *e); /* syntax only */
+ingot_status ig_name_read(const struct ig_store *s, const char *name, uint8_t digest[IG_HASH],
+                          ingot_error *e);
+/* Point a name at a pack.  Another digest under it: INGOT_ERR_EXISTS unless `replace`. */
+ingot_status ig_name_write(const struct ig_store *s, const char *name,
+                           const uint8_t digest[IG_HASH], bool replace, ingot_error *e);
+
+/* publish.c: from an unnamed or hidden file to packs/<digest>.ingot. */
+struct ig_temp {
+    int fd;
+    char *path; /* NULL while the file has no name (O_TMPFILE) */
+    char *dir;
+};
+ingot_status ig_temp_open(const struct ig_store *s, struct ig_temp *t, ingot_error *e); /* in packs/ */
+void ig_temp_discard(struct ig_temp *t);
+/* fsync, mode 0444, link as packs/<file> (an existing one is replaced atomically), fsync of
+ * the folder; closes t. */
+ingot_status ig_temp_publish(const struct ig_store *s, struct ig_temp *t, const char *file,
+                             ingot_error *e);
+/* The store's lock for publish + name (shared) and rm, gc (exclusive); fd or -1. */
+ingot_status ig_store_lock(const struct ig_store *s, bool exclusive, int *fd, ingot_error *e);
+/* Remove temporaries that no living process holds. */
+void ig_store_reclaim(const struct ig_store *s);
+
+/* store.c: the files packs/<64 hex>.ingot, ascending by digest.  Caller frees *out. */
+struct ig_store_file {
+    uint8_t digest[IG_HASH];
+    uint64_t size;
+    int64_t sec; /* modification time */
+    uint32_t nsec;
+};
+ingot_status ig_store_packs(const struct ig_store *s, struct ig_store_file **out, size_t *n,
+                            ingot_error *e);
+char *ig_store_pack_path(const struct ig_store *s, const uint8_t digest[IG_HASH]); /* caller frees */
+
+/* names_walk.c: every name of the store in natural order. */
+struct ig_name {
+    char *name;
+    uint8_t digest[IG_HASH];
+    bool has_digest; /* false: the file is too malformed to tell */
+    char *problem;   /* NULL, or why the name must not be believed */
+};
+ingot_status ig_names_list(const struct ig_store *s, struct ig_name **out, size_t *n,
+                           ingot_error *e);
+void ig_names_free(struct ig_name *names, size_t n);
+/* Remove a name and the folders that it leaves empty; the caller holds the exclusive lock. */
+ingot_status ig_name_remove(const struct ig_store *s, const char *name, ingot_error *e);
+
+#endif
