@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Out of the pack again: a new folder, complete or not there.  Everything is written into a
+ * hidden sibling that is renamed at the end; every byte written is hashed on the way and held
+ * against what the pack says it must be.
+ */
+#include "convert/rebuild.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct out { /* one file being written */
+    int fd;
+    const char *path;
+    uint64_t at;
+    struct ig_sha sha;
+    struct export *x;
+};
+struct export {
+    const struct ig_pack *p;
+    const struct ig_export *job;
+    const char *dir; /* the hidden one */
+    pthread_mutex_t lock;
+    uint64_t done, total;
+};
+
+static void report(struct export *x, uint64_t n)
+{
+    const struct ig_progress *g = &x->job->progress;
+    pthread_mutex_lock(&x->lock);
+    x->done += n;
+    if (g->update) g->update(g->ctx, x->done, x->total);
+    pthread_mutex_unlock(&x->lock);
+}
+
+static ingot_status write_piece(void *ctx, const void *data, size_t n, ingot_error *e)
+{
+    struct out *o = ctx;
+    const struct ig_progress *g = &o->x->job->progress;
+    if (g->cancelled && g->cancelled(g->ctx)) return ig_fail(e, INGOT_ERR_CANCELLED, "cancelled");
+    return_if_error(ig_pwrite(o->fd, o->path, data, n, o->at, e));
+    ig_sha_update(&o->sha, data, n);
+    o->at += n;
+    report(o->x, n);
+    return INGOT_OK;
+}
+
+static ingot_status open_out(struct export *x, const char *path, struct out *o, ingot_error *e)
+{
+    *o = (struct out){.path = path, .x = x, .fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)};
+    if (o->fd < 0) return ig_fail_sys(e, errno, "%s: cannot create", path);
+    ig_sha_init(&o->sha);
+    return INGOT_OK;
+}
+
+/* Flush and close; expected NULL: nothing to compare with. */
+static ingot_status close_out(struct out *o, ingot_status status, const uint8_t *expected, ingot_error *e)
+{
+    uint8_t sha[IG_HASH];
+    ig_sha_final(&o->sha, sha);
+    if (status == INGOT_OK && expected && memcmp(sha, expected, IG_HASH) != 0) {
+        char found[65], wanted[65];
+        ig_hex(found, sha, IG_HASH);
+        ig_hex(wanted, expected, IG_HASH);
+        ig_fail(e, INGOT_ERR_CHECK, "%s: SHA-256 of the rebuilt file is %s, expected %s; the pack is "
+                "damaged", o->path, found, wanted);
+        status = ig_at(e, o->path, NULL, 0);
+    }
+    if (status == INGOT_OK) status = ig_fsync(o->fd, o->path, e);
+    const ingot_status closed = ig_close(&o->fd, o->path, status == INGOT_OK ? e : NULL);
+    return status == INGOT_OK ? closed : status;
+}
+
+/* DIR/NAME with the folders in between. */
+static ingot_status make_path(const char *dir, const char *name, size_t len, char **path, ingot_error *e)
+{
+    *path = ig_format("%s/%.*s", dir, (int)len, name);
+    if (!*path) return ig_no_memory(e);
+    char *slash = strrchr(*path, '/');
+    *slash = '\0';
+    const ingot_status status = ig_mkdirs(*path, e);
+    *slash = '/';
+    return status;
+}
+
+/* Rows of one source that are neither views nor shadows; caller frees. */
+static ingot_status rows_of(const struct ig_pack *p, uint32_t source, uint32_t **rows, uint32_t *n,
+                            ingot_error *e)
+{
+    *n = 0;
+    *rows = ig_array(p->nrows, sizeof **rows);
+    if (!*rows) return ig_no_memory(e);
+    for (uint32_t i = 0; i < p->nrows; i++) {
+        struct ig_row row;
+        ig_pack_row(p, i, &row);
+        const bool mine = source == IG_NONE || row.source == source;
+        if (mine && !(row.flags & (IG_ROW_VIEW | IG_ROW_SHADOW))) (*rows)[(*n)++] = i;
+    }
+    return INGOT_OK;
+}
+
+static ingot_status export_canonical(struct export *x, uint32_t source, struct out *o, ingot_error *e)
+{
+    uint32_t *rows = NULL, n;
+    ingot_status status = rows_of(x->p, source, &rows, &n, e);
+    if (status == INGOT_OK) status = ig_rebuild_canonical(x->p, rows, n, write_piece, o, e);
+    free(rows);
+    return status;
+}
+
+static ingot_status export_source(void *ctx, uint64_t i, unsigned worker, ingot_error *e)
+{
+    struct export *x = ctx;
+    const struct ig_source *s = &x->p->sources[i];
+    const bool derived = ig_pack_is_derived(x->p);
+    char *path = NULL;
+    struct out o;
+    (void)worker;
+    ingot_status status = make_path(x->dir, s->name, strlen(s->name), &path, e);
+    if (status == INGOT_OK) status = open_out(x, path, &o, e);
+    if (status == INGOT_OK) {
+        status = derived ? export_canonical(x, (uint32_t)i, &o, e)
+                         : ig_rebuild_source(x->p, (uint32_t)i, write_piece, &o, e);
+        status = close_out(&o, status, derived ? NULL : s->sha256, e);
+    }
+    free(path);
+    return status;
+}
+
+static ingot_status export_blob(struct export *x, uint32_t i, ingot_error *e)
+{
+    struct ig_blob b;
+    struct out o;
+    char *path = NULL, *data = NULL;
+    size_t n = 0;
+    ig_pack_blob(x->p, i, &b);
+    if (b.kind != IG_BLOB_FILE) return INGOT_OK;
+    ingot_status status = make_path(x->dir, b.name, b.name_len, &path, e);
+    if (status == INGOT_OK) status = ig_pack_read_blob(x->p, i, &data, &n, e);
+    if (status == INGOT_OK) status = open_out(x, path, &o, e);
+    if (status == INGOT_OK) status = close_out(&o, write_piece(&o, data, n, e), b.sha256, e);
+    free(data);
+    free(path);
+    return status;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+    (void)st, (void)type, (void)where;
+    return remove(path);
+}
+
+static int flush_one(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+    (void)st, (void)where;
+    return type == FTW_DP && ig_fsync_dir(path, NULL) != INGOT_OK;
+}
+
+/* A hidden sibling of `target`: ".NAME.partial-<random>"; caller frees. */
+static char *sibling_of(const char *target)
+{
+    uint64_t random = 0;
+    const char *slash = strrchr(target, '/');
+    const int dir = slash ? (int)(slash - target) + 1 : 0;
+    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random) random = (uint64_t)getpid();
+    return ig_format("%.*s.%s.partial-%016llx", dir, target, target + dir, (unsigned long long)random);
+}
+
+static ingot_status fsync_parent(const char *target, ingot_error *e)
+{
+    char *dir = strdup(target);
+    if (!dir) return ig_no_memory(e);
+    char *slash = strrchr(dir, '/');
+    if (slash) slash[slash == dir] = '\0';
+    const ingot_status status = ig_fsync_dir(slash ? dir : ".", e);
+    free(dir);
+    return status;
+}
+
+static ingot_status refuse_existing(const char *target, ingot_error *e)
+{
+    ig_fail(e, INGOT_ERR_EXISTS, "%s: exists already, and export never writes over anything", target);
+    return ig_at(e, target, NULL, 0);
+}
+
+static ingot_status move_into_place(const char *from, const char *to, ingot_error *e)
+{
+    int rc = renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
+    if (rc != 0 && (errno == EINVAL || errno == ENOSYS)) { /* not every file system has the flag */
+        if (access(to, F_OK) == 0) return refuse_existing(to, e);
+        rc = rename(from, to);
+    }
+    if (rc != 0 && errno == EEXIST) return refuse_existing(to, e);
+    if (rc != 0) return ig_fail_sys(e, errno, "%s: cannot rename %s to it", to, from);
+    return fsync_parent(to, e);
+}
+
+static ingot_status check_absent(const char *target, bool folder, ingot_error *e)
+{
+    struct stat st;
+    if (lstat(target, &st) != 0) return INGOT_OK;
+    /* An empty folder is as good as none; it comes back, filled, at the end. */
+    if (folder && S_ISDIR(st.st_mode) && rmdir(target) == 0) return INGOT_OK;
+    return refuse_existing(target, e);
+}
+
+static ingot_status export_folder(struct export *x, ingot_error *e)
+{
+    char *target = strdup(x->job->folder);
+    for (size_t n = target ? strlen(target) : 0; n > 1 && target[n - 1] == '/';) target[--n] = '\0';
+    char *hidden = target ? sibling_of(target) : NULL;
+    bool made = false;
+    ingot_status status = hidden ? check_absent(target, true, e) : ig_no_memory(e);
+    if (status == INGOT_OK) {
+        made = mkdir(hidden, 0777) == 0;
+        if (!made) status = ig_fail_sys(e, errno, "%s: cannot create folder", hidden);
+    }
+    x->dir = hidden;
+    for (uint32_t i = 0; i < x->p->nblobs && status == INGOT_OK; i++) status = export_blob(x, i, e);
+    if (status == INGOT_OK)
+        status = ig_parallel(x->job->threads ? x->job->threads : ig_cpus(), x->p->nsources,
+                             export_source, x, e);
+    if (status == INGOT_OK && nftw(hidden, flush_one, 16, FTW_PHYS | FTW_DEPTH) != 0)
+        status = ig_fail_sys(e, errno, "%s: cannot flush folder to disk", hidden);
+    if (status == INGOT_OK) status = move_into_place(hidden, target, e);
+    if (status != INGOT_OK && made) nftw(hidden, remove_one, 16, FTW_PHYS | FTW_DEPTH);
+    free(hidden);
+    free(target);
+    return status;
+}
+
+static ingot_status export_merged(struct export *x, ingot_error *e)
+{
+    const char *target = x->job->safetensors;
+    char *hidden = sibling_of(target);
+    struct out o = {.fd = -1};
+    ingot_status status = hidden ? check_absent(target, false, e) : ig_no_memory(e);
+    if (status == INGOT_OK) status = open_out(x, hidden, &o, e);
+    if (o.fd >= 0) {
+        status = close_out(&o, export_canonical(x, IG_NONE, &o, e), NULL, e);
+        if (status == INGOT_OK) status = move_into_place(hidden, target, e);
+        if (status != INGOT_OK) unlink(hidden);
+    }
+    free(hidden);
+    return status;
+}
+
+ingot_status ig_export(const struct ig_pack *p, const struct ig_export *job, json_t **report_out,
+                       ingot_error *e)
+{
+    struct export x = {.p = p, .job = job};
+    for (uint32_t i = 0; i < p->nsources; i++) x.total += p->sources[i].bytes;
+    pthread_mutex_init(&x.lock, NULL);
+    ingot_status status = INGOT_OK;
+    if (job->folder) status = export_folder(&x, e);
+    if (status == INGOT_OK && job->safetensors) status = export_merged(&x, e);
+    pthread_mutex_destroy(&x.lock);
+    if (status != INGOT_OK) return status;
+    *report_out = json_pack("{s:s?,s:s?,s:I,s:I,s:b}", "folder", job->folder, "safetensors",
+                            job->safetensors, "sources", (json_int_t)p->nsources, "bytes",
+                            (json_int_t)x.done, "derived", ig_pack_is_derived(p));
+    return *report_out ? INGOT_OK : ig_no_memory(e);
+}

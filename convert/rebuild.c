@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/rebuild.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WINDOW ((size_t)4 << 20)
+
+/* Bytes [pos, pos + n) of the pack into the sink. */
+static ingot_status copy(const struct ig_pack *p, uint8_t *window, uint64_t pos, uint64_t n,
+                         ig_rebuild_sink *sink, void *ctx, ingot_error *e)
+{
+    while (n > 0) {
+        const size_t k = n < WINDOW ? (size_t)n : WINDOW;
+        return_if_error(ig_pread(p->fd, p->path, window, k, pos, e));
+        return_if_error(sink(ctx, window, k, e));
+        pos += k, n -= k;
+    }
+    return INGOT_OK;
+}
+
+static ingot_status fail(const struct ig_pack *p, const char *file, const struct ig_st_tensor *t,
+                         const char *what, ingot_error *e)
+{
+    ig_fail(e, INGOT_ERR_PACK, "%s: source %s%s%s%s: %s", p->path, ig_esc(file, strlen(file)).s,
+            t ? ", tensor \"" : "", t ? ig_esc(t->name, t->name_len).s : "", t ? "\"" : "", what);
+    return ig_at(e, p->path, t ? t->name : NULL, t ? t->name_len : 0);
+}
+
+static ingot_status tensors(const struct ig_pack *p, uint32_t source, const struct ig_st *st,
+                            ig_rebuild_sink *sink, void *ctx, ingot_error *e)
+{
+    const char *file = p->sources[source].name;
+    uint8_t *window = malloc(WINDOW);
+    ingot_status status = window ? INGOT_OK : ig_no_memory(e);
+    for (size_t i = 0; i < st->count && status == INGOT_OK; i++) {
+        const struct ig_st_tensor *t = &st->tensors[i];
+        struct ig_row row;
+        const uint32_t k = ig_pack_find_in(p, t->name, t->name_len, source);
+        if (k == IG_NONE) {
+            status = fail(p, file, t, "its header names a tensor that the pack lacks", e);
+            break;
+        }
+        ig_pack_row(p, k, &row);
+        if (row.bytes != t->end - t->begin || row.dtype != t->dtype || row.rank != t->rank ||
+            memcmp(row.shape, t->shape, row.rank * sizeof *row.shape) != 0)
+            status = fail(p, file, t, "dtype or shape differ from its header", e);
+        else
+            status = copy(p, window, ig_pack_pos(p, &row), row.bytes, sink, ctx, e);
+    }
+    free(window);
+    return status;
+}
+
+ingot_status ig_rebuild_source(const struct ig_pack *p, uint32_t source, ig_rebuild_sink *sink,
+                               void *ctx, ingot_error *e)
+{
+    const struct ig_source *s = &p->sources[source];
+    const uint32_t blob = ig_pack_find_blob(p, s->name, IG_BLOB_HEADER);
+    char *header = NULL;
+    size_t n = 0;
+    struct ig_st st = {0};
+    if (blob == IG_NONE) return fail(p, s->name, NULL, "the pack holds no header of it", e);
+    return_if_error(ig_pack_read_blob(p, blob, &header, &n, e));
+    ingot_status status = INGOT_OK;
+    if (n < 8 || ig_get64(header) != n - 8)
+        status = fail(p, s->name, NULL, "its header blob has the wrong length", e);
+    if (status == INGOT_OK) status = ig_st_parse(header, n - 8, s->name, s->bytes, &st, e);
+    if (status != INGOT_OK) {
+        free(header);
+        return status;
+    }
+    status = sink(ctx, st.header, n, e);
+    if (status == INGOT_OK) status = tensors(p, source, &st, sink, ctx, e);
+    ig_st_free(&st);
+    return status;
+}
+
+static int entry_cmp(const void *a, const void *b)
+{
+    const struct ig_row *x = a, *y = b;
+    /* The 22 types stand in the reference's order of alignment; it writes the last first. */
+    if (x->dtype != y->dtype) return x->dtype > y->dtype ? -1 : 1;
+    const size_t n = x->name_len < y->name_len ? x->name_len : y->name_len;
+    const int order = memcmp(x->name, y->name, n);
+    return order ? order : (x->name_len > y->name_len) - (x->name_len < y->name_len);
+}
+
+static bool put_entry(FILE *f, const struct ig_row *row, uint64_t *at)
+{
+    json_t *name = json_stringn(row->name, row->name_len);
+    char *quoted = name ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
+    json_decref(name);
+    if (!quoted) return false;
+    fprintf(f, ",%s:{\"dtype\":\"%s\",\"shape\":[", quoted, ig_dtypes[row->dtype].name);
+    for (uint32_t d = 0; d < row->rank; d++)
+        fprintf(f, "%s%llu", d ? "," : "", (unsigned long long)row->shape[d]);
+    fprintf(f, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)*at,
+            (unsigned long long)(*at + row->bytes));
+    *at += row->bytes;
+    free(quoted);
+    return true;
+}
+
+/* Length prefix and header; caller frees. */
+static ingot_status make_header(const struct ig_row *list, uint32_t n, char **out, size_t *len,
+                                ingot_error *e)
+{
+    char *text = NULL;
+    size_t used = 0;
+    uint64_t at = 0;
+    FILE *f = open_memstream(&text, &used);
+    bool ok = f != NULL;
+    if (f) {
+        fwrite("\0\0\0\0\0\0\0", 1, 8, f);
+        fputs("{\"__metadata__\":{\"format\":\"pt\"}", f);
+        for (uint32_t i = 0; i < n && ok; i++) ok = put_entry(f, &list[i], &at);
+        fputc('}', f);
+        for (long end = ftell(f); end % 8 != 0; end++) fputc(' ', f);
+        ok = !ferror(f) && ok;
+        ok = fclose(f) == 0 && ok;
+    }
+    if (!ok) {
+        free(text);
+        return ig_no_memory(e);
+    }
+    ig_put64(text, used - 8);
+    *out = text;
+    *len = used;
+    return INGOT_OK;
+}
+
+ingot_status ig_rebuild_canonical(const struct ig_pack *p, const uint32_t *rows, uint32_t n,
+                                  ig_rebuild_sink *sink, void *ctx, ingot_error *e)
+{
+    char *header = NULL;
+    size_t len = 0;
+    struct ig_row *list = ig_array(n, sizeof *list);
+    uint8_t *window = malloc(WINDOW);
+    ingot_status status = list && window ? INGOT_OK : ig_no_memory(e);
+    if (status == INGOT_OK) {
+        for (uint32_t i = 0; i < n; i++) ig_pack_row(p, rows[i], &list[i]);
+        if (n) qsort(list, n, sizeof *list, entry_cmp);
+        status = make_header(list, n, &header, &len, e);
+    }
+    if (status == INGOT_OK) status = sink(ctx, header, len, e);
+    for (uint32_t i = 0; i < n && status == INGOT_OK; i++)
+        status = copy(p, window, ig_pack_pos(p, &list[i]), list[i].bytes, sink, ctx, e);
+    free(header);
+    free(window);
+    free(list);
+    return status;
+}
