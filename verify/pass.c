@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One reading of the whole file, a window at a time on all cores.  Hashing needs no order;
+ * what has one (the tree of the file and of each row) is folded behind it, from leaves that
+ * the window leaves behind.
+ */
+#include "verify/window.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct open_row { /* a row of more than a page whose end is not reached */
+    uint32_t index;
+    bool used;
+    struct ig_tree tree;
+};
+struct pass {
+    struct check *c;
+    uint8_t *buffers;
+    struct window *windows; /* by slot */
+    struct ig_tree tree;    /* of the file */
+    struct open_row *open;  /* OVERLAPS of them */
+};
+
+static ingot_status next(void *ctx, struct ig_item *item, bool *more, ingot_error *e)
+{
+    const struct check *c = ((struct pass *)ctx)->c;
+    const struct ig_progress *g = &c->v->progress;
+    if (g->cancelled && g->cancelled(g->ctx)) return ig_fail(e, INGOT_ERR_CANCELLED, "cancelled");
+    item->arg[0] = item->index * WINDOW;
+    *more = item->arg[0] < c->pack.size;
+    return INGOT_OK;
+}
+
+static ingot_status stage_hash(void *ctx, struct ig_item *item, unsigned worker, ingot_error *e)
+{
+    struct pass *p = ctx;
+    struct check *c = p->c;
+    struct window *w = &p->windows[item->slot];
+    (void)worker;
+    w->start = item->arg[0];
+    w->n = c->pack.size - w->start < WINDOW ? (size_t)(c->pack.size - w->start) : WINDOW;
+    w->back = w->start ? IG_PAGE : 0;
+    w->data = p->buffers + item->slot * (WINDOW + IG_PAGE) + IG_PAGE;
+    return_if_error(ig_pread(c->pack.fd, c->pack.path, w->data - w->back, w->n + w->back,
+                             w->start - w->back, e));
+    return ig_window_hash(c, w, e);
+}
+
+static struct open_row *open_row(struct pass *p, uint32_t index)
+{
+    struct open_row *spare = NULL;
+    for (unsigned i = 0; i < OVERLAPS; i++) {
+        if (p->open[i].used && p->open[i].index == index) return &p->open[i];
+        if (!p->open[i].used && !spare) spare = &p->open[i];
+    }
+    if (!spare) return NULL; /* a finding of rows.c already */
+    spare->used = true;
+    spare->index = index;
+    ig_tree_init(&spare->tree);
+    return spare;
+}
+
+static ingot_status fold_row(struct pass *p, const struct window *w, const struct row_leaves *l,
+                             ingot_error *e)
+{
+    const struct span_row *s = &p->c->rows[l->index];
+    struct open_row *o = open_row(p, l->index);
+    if (!o) return INGOT_OK;
+    return_if_error(ig_tree_add(&o->tree, w->leaves + l->shared * IG_HASH, l->nshared, e));
+    return_if_error(ig_tree_add(&o->tree, w->own + l->own * IG_HASH, l->nown, e));
+    if (s->end > w->start + w->n) return INGOT_OK;
+    uint8_t digest[IG_HASH];
+    o->used = false;
+    return_if_error(ig_tree_digest(&o->tree, s->end - s->pos, digest, e));
+    ig_window_judge(p->c, s, digest);
+    return INGOT_OK;
+}
+
+static ingot_status stage_fold(void *ctx, struct ig_item *item, unsigned worker, ingot_error *e)
+{
+    struct pass *p = ctx;
+    struct check *c = p->c;
+    const struct window *w = &p->windows[item->slot];
+    (void)worker;
+    if (c->v->level == IG_LEVEL_FULL) {
+        return_if_error(ig_tree_add(&p->tree, w->leaves, (w->n + IG_PAGE - 1) / IG_PAGE, e));
+        for (size_t i = 0; i < w->nrows; i++) return_if_error(fold_row(p, w, &w->rows[i], e));
+        if (w->start + w->n == c->pack.size) {
+            return_if_error(ig_tree_digest(&p->tree, c->pack.size, c->digest, e));
+            c->has_digest = true;
+        }
+    }
+    c->done += w->n;
+    if (c->v->progress.update) c->v->progress.update(c->v->progress.ctx, c->done, c->pack.size);
+    return INGOT_OK;
+}
+
+ingot_status ig_check_pass(struct check *c, ingot_error *e)
+{
+    static const struct ig_stage stages[] = {{stage_hash, false}, {stage_fold, true}};
+    struct pass p = {.c = c};
+    const unsigned threads = c->v->threads ? c->v->threads : ig_cpus();
+    /* Windows ahead of the fold wait in their slots; 64 MiB of them at the most. */
+    unsigned slots = threads + 2 < 15 ? threads + 2 : 15;
+    p.buffers = malloc(slots * (WINDOW + IG_PAGE));
+    p.windows = ig_array(slots, sizeof *p.windows);
+    p.open = ig_array(OVERLAPS, sizeof *p.open);
+    ingot_status status = p.buffers && p.windows && p.open ? INGOT_OK : ig_no_memory(e);
+    ig_tree_init(&p.tree);
+    if (status == INGOT_OK) {
+        const struct ig_pipe pipe = {.ctx = &p, .threads = threads < slots ? threads : slots,
+                                     .lanes = 1, .slots = slots, .next = next, .stages = stages,
+                                     .nstages = 2};
+        status = ig_pipe_run(&pipe, e);
+    }
+    for (unsigned i = 0; p.windows && i < slots; i++) ig_window_free(&p.windows[i]);
+    free(p.buffers);
+    free(p.windows);
+    free(p.open);
+    if (status == INGOT_OK && c->v->level == IG_LEVEL_FULL) c->bytes_hashed += c->pack.size;
+    return status;
+}

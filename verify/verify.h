@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * verify: is this pack what its digest says, and are its own records true?  A failed check
+ * is a result (a report with entries under "bad"), not an error; an error means that the
+ * check could not be made.
+ */
+#ifndef INGOT_VERIFY_H
+#define INGOT_VERIFY_H
+
+#include "convert/convert.h"
+
+enum ig_level {
+    IG_LEVEL_QUICK, /* structure and sizes; the kernel's fs-verity digest where it enforces one */
+    IG_LEVEL_FAST,  /* the same and every XXH3: finds corruption, proves no identity */
+    IG_LEVEL_FULL   /* the same and every SHA-256: digest, tensor digests, content digest */
+};
+
+struct ig_verify {
+    enum ig_level level;
+    const char *source; /* folder with the original files, or NULL */
+    bool has_expect;    /* the digest the caller demands, over anything else that is known */
+    uint8_t expect[IG_HASH];
+    bool self;          /* without an expected digest: say "consistent" instead of failing */
+    bool strict;        /* with --all: unknown files in the store are failures */
+    unsigned threads;   /* 0: ig_cpus() */
+    struct ig_progress progress;
+};
+
+/* One pack.  `label` is how the report calls it; digest NULL: none is expected.  *report (caller
+ * decrefs) has "model", "digest", "ok", "level", "bytes_hashed", "tensors_hashed", "bad". */
+ingot_status ig_verify_pack(const char *path, const char *label, const uint8_t *digest,
+                            const struct ig_verify *v, json_t **report, ingot_error *e);
+/* MODEL of a store, or with model NULL everything in it; *report: {"models", "ok", "warnings"}. */
+ingot_status ig_verify_store(const struct ig_store *s, const char *model, const struct ig_verify *v,
+                             json_t **report, ingot_error *e);
+
+#endif
