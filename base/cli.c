@@ -11,6 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
+static void print_usage(const struct ig_cli *c, FILE *out)
+{
+    fprintf(out, "usage: ingot %s%s%s\n", c->command, *c->usage ? " " : "", c->usage);
+}
+
 /* A command's own options and those that every command has. */
 #define MAX_OPTS 32
 struct parser {
@@ -122,7 +127,7 @@ static int parse_opts(struct ig_cli *c, const struct parser *p, int argc, char *
 
 static int print_help(const struct ig_cli *c)
 {
-    if (!ig_help_page(c->command)) printf("usage: ingot %s %s\n", c->command, c->usage);
+    if (!ig_help_page(c->command)) print_usage(c, stdout);
     return ig_cli_finish(c, 0);
 }
 
@@ -182,7 +187,7 @@ int ig_cli_usage(const struct ig_cli *c, const char *format, ...)
     vsnprintf(e.message, sizeof e.message, format, args);
     va_end(args);
     const int code = ig_cli_fail(c, &e);
-    fprintf(stderr, "usage: ingot %s %s\n", c->command, c->usage);
+    print_usage(c, stderr);
     return code;
 }
 

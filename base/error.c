@@ -168,20 +168,19 @@ static size_t escape_one(char out[5], const char *s, size_t len)
 
 const char *ig_escape(char *buf, size_t cap, const char *s, size_t len)
 {
-    size_t used = 0;
+    size_t used = 0, cut = 0; /* cut: the last end that leaves room for "..." */
     for (size_t i = 0; i < len;) {
         char out[5];
         const size_t sequence = utf8_sequence(s + i, len - i);
         const size_t n = escape_one(out, s + i, sequence);
-        const size_t step = sequence ? sequence : 1;
-        const size_t keep = i + step < len ? 4 : 1; /* room for "..." when more follows */
-        if (used + n + keep > cap) {
-            memcpy(buf + used, "...", 4);
+        if (used + n >= cap) {
+            memcpy(buf + cut, "...", 4);
             return buf;
         }
         memcpy(buf + used, out, n);
         used += n;
-        i += step;
+        if (used + 4 <= cap) cut = used;
+        i += sequence ? sequence : 1;
     }
     buf[used] = '\0';
     return buf;

@@ -129,6 +129,7 @@ static void guard_streams(void)
     }
     /* A reader that goes away shows as a failed write, after the command has cleaned up. */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write: EFBIG */
 }
 
 int main(int argc, char **argv)

@@ -173,6 +173,7 @@ static ingot_status make_pack(const struct ig_store *s, struct ig_job *job, cons
     if (status == INGOT_OK) status = refuse_overflow(job, e);
     if (status == INGOT_OK) status = ig_finish_mixed(job, e);
     if (status == INGOT_OK) status = ig_finish_digests(job, e);
+    if (status == INGOT_OK) status = ig_finish_scales(job, e);
     if (status == INGOT_OK) status = make_manifest(job, made, e);
     if (status == INGOT_OK)
         status = ig_pack_seal(job->pack.fd, job->pack_path, job->leaves.fd, made->tree.fd, &t,

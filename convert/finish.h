@@ -9,6 +9,8 @@
 ingot_status ig_finish_mixed(struct ig_job *job, ingot_error *e);
 /* Digest of every row and view, from the leaf files. */
 ingot_status ig_finish_digests(struct ig_job *job, ingot_error *e);
+/* What the values of the scales say; adds to the source's warnings. */
+ingot_status ig_finish_scales(struct ig_job *job, ingot_error *e);
 /* Content digest of the tensors before a cast from files. */
 ingot_status ig_finish_before(struct ig_job *job, uint8_t content[IG_HASH], ingot_error *e);
 /* The manifest as a JSON object (caller decrefs); `from` is the content digest of the tensors

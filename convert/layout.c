@@ -43,21 +43,14 @@ static ingot_status sort_all(const struct ig_plan *p, struct ig_layout *l, ingot
     return INGOT_OK;
 }
 
-static bool same_text(const char *a, uint32_t na, const char *b, uint32_t nb)
-{
-    return na == nb && memcmp(a, b, na) == 0;
-}
-
 /* Two rows stand side by side for the table; whether they may be joined is asked later. */
 static bool same_family(const struct ig_plan *p, const struct ig_layout *l, uint32_t a, uint32_t b)
 {
     const struct ig_place *x = &l->places[a], *y = &l->places[b];
     if (!x->view || !y->view || !x->members || !y->members) return false;
     if ((p->rows[a].flags | p->rows[b].flags) & (IG_ROW_SHADOW | IG_ROW_TIED)) return false;
-    return x->stage == y->stage && x->layer == y->layer && x->slot == y->slot &&
-           x->kind == y->kind && strcmp(x->view, y->view) == 0 &&
-           same_text(x->suffix, x->suffix_len, y->suffix, y->suffix_len) &&
-           same_text(p->rows[a].name, x->prefix_len, p->rows[b].name, y->prefix_len);
+    return x->stage == y->stage && x->layer == y->layer && x->slot == y->slot && x->kind == y->kind &&
+           ig_place_same_view(x, p->rows[a].name, y, p->rows[b].name);
 }
 
 static bool complete(const struct ig_layout *l, const uint32_t *rows, uint32_t n)

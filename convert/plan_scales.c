@@ -44,7 +44,7 @@ ingot_status ig_plan_scales(struct ig_plan *p, ingot_error *e)
     if (p->scales.stale && p->src && !p->job->accept_stale_quant) {
         ig_fail(e, INGOT_ERR_INPUT, "%s: config.json declares quantisation (%s), but no tensor is "
                 "quantised; remove the claim, or --accept-stale-quant to keep it", p->src->root,
-                p->scales.method ? p->scales.method : "unnamed method");
+                p->scales.method ? ig_esc(p->scales.method, strlen(p->scales.method)).s : "unnamed method");
         return ig_at(e, p->src->root, NULL, 0);
     }
     for (uint32_t i = 0; p->src && i < p->scales.nfindings; i++)

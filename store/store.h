@@ -109,6 +109,9 @@ uint32_t ig_pack_find_blob(const struct ig_pack *p, const char *name, uint32_t k
 ingot_status ig_pack_read_blob(const struct ig_pack *p, uint32_t i, char **data, size_t *n,
                                ingot_error *e);
 bool ig_pack_is_derived(const struct ig_pack *p);
+/* Prove what was parsed, and with it every row's digest, against the pack's digest, without
+ * reading the weights.  INGOT_ERR_CHECK when it is not that pack's tail. */
+ingot_status ig_pack_prove(const struct ig_pack *p, const uint8_t digest[IG_HASH], ingot_error *e);
 /* The parts of the tail that hold something, for a check of all bytes; everything between them
  * must be zero.  At most IG_PARTS of them; returns how many.  Not sorted. */
 #define IG_PARTS 1100

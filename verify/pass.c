@@ -17,6 +17,7 @@ struct open_row { /* a row of more than a page whose end is not reached */
 struct pass {
     struct check *c;
     uint8_t *buffers;
+    size_t window; /* room for one: WINDOW, or the whole of a smaller file */
     struct window *windows; /* by slot */
     struct ig_tree tree;    /* of the file */
     struct open_row *open;  /* OVERLAPS of them */
@@ -41,7 +42,7 @@ static ingot_status stage_hash(void *ctx, struct ig_item *item, unsigned worker,
     w->start = item->arg[0];
     w->n = c->pack.size - w->start < WINDOW ? (size_t)(c->pack.size - w->start) : WINDOW;
     w->back = w->start ? IG_PAGE : 0;
-    w->data = p->buffers + item->slot * (WINDOW + IG_PAGE) + IG_PAGE;
+    w->data = p->buffers + item->slot * (p->window + IG_PAGE) + IG_PAGE;
     return_if_error(ig_pread(c->pack.fd, c->pack.path, w->data - w->back, w->n + w->back,
                              w->start - w->back, e));
     return ig_window_hash(c, w, e);
@@ -103,7 +104,9 @@ ingot_status ig_check_pass(struct check *c, ingot_error *e)
     const unsigned threads = c->v->threads ? c->v->threads : ig_cpus();
     /* Windows ahead of the fold wait in their slots; 64 MiB of them at the most. */
     unsigned slots = threads + 2 < 15 ? threads + 2 : 15;
-    p.buffers = malloc(slots * (WINDOW + IG_PAGE));
+    p.window = c->pack.size < WINDOW ? (size_t)c->pack.size : WINDOW;
+    if (p.window < WINDOW) slots = 1;
+    p.buffers = malloc(slots * (p.window + IG_PAGE));
     p.windows = ig_array(slots, sizeof *p.windows);
     p.open = ig_array(OVERLAPS, sizeof *p.open);
     ingot_status status = p.buffers && p.windows && p.open ? INGOT_OK : ig_no_memory(e);

@@ -89,6 +89,22 @@ static void check_tail_window(struct check *c, const struct window *w)
     }
 }
 
+/* A span says where within 64 KiB: one tensor is named only when it has all of it. */
+static void bad_span(struct check *c, uint64_t start, size_t len, const uint8_t *expected,
+                     const uint8_t *found)
+{
+    const struct ig_row first = ig_check_row_at(c, start), last = ig_check_row_at(c, start + len - 1);
+    const bool one = first.name_len && first.name == last.name;
+    char text[2 * IG_ESC_MAX + 32] = "";
+    if (!one)
+        snprintf(text, sizeof text, "tensors \"%s\" to \"%s\"", ig_esc(first.name, first.name_len).s,
+                 ig_esc(last.name, last.name_len).s);
+    ig_check_bad(c, &(struct finding){.kind = "weights", .tensor = one ? first.name : NULL,
+                                      .tensor_len = first.name_len, .offset = start, .length = len,
+                                      .expected = expected, .found = found, .hash_len = 16,
+                                      .text = one ? NULL : text});
+}
+
 static ingot_status check_spans(struct check *c, const struct window *w, ingot_error *e)
 {
     uint8_t table[WINDOW / IG_SPAN * 16];
@@ -104,10 +120,7 @@ static ingot_status check_spans(struct check *c, const struct window *w, ingot_e
         const size_t len = end - start < IG_SPAN ? (size_t)(end - start) : IG_SPAN;
         ig_xxh128(xxh, at(w, start), len);
         if (memcmp(xxh, table + i * 16, 16) == 0) continue;
-        const struct ig_row row = ig_check_row_at(c, start);
-        ig_check_bad(c, &(struct finding){.kind = "weights", .tensor = row.name_len ? row.name : NULL,
-                                          .tensor_len = row.name_len, .offset = start, .length = len,
-                                          .expected = table + i * 16, .found = xxh, .hash_len = 16});
+        bad_span(c, start, len, table + i * 16, xxh);
     }
     return INGOT_OK;
 }

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+# Completion of ingot(1) for bash.
+
+_ingot_options()
+{
+    case $1 in
+    convert)
+        echo "--name --force --dtype --saturate --rules --max-header --keep-unindexed
+            --accept-stale-quant --no-config --threads --fsverity"
+        ;;
+    export) echo "--safetensors --threads" ;;
+    verify) echo "--quick --fast --source --expect --self --strict --threads --all" ;;
+    show) echo "--tensors --scales --config --null" ;;
+    ls) echo "--long --null" ;;
+    find) echo "--tensor --digest --sha256 --null" ;;
+    tag | rm) echo "--force" ;;
+    gc) echo "--dry-run --all-ages" ;;
+    esac
+    echo "--store --json --quiet --help"
+}
+
+# Names in the store that the words so far speak of.
+_ingot_names()
+{
+    local i store=()
+    for ((i = 2; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+        -s | --store) store=(--store "${COMP_WORDS[i + 1]}") ;;
+        esac
+    done
+    "${COMP_WORDS[0]}" ls -0 "${store[@]}" 2>/dev/null | tr '\0' '\n'
+}
+
+_ingot()
+{
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+    local cmd=${COMP_WORDS[1]}
+    local cmds="convert export verify show ls find tag rm gc reindex devices help"
+    COMPREPLY=()
+    if ((COMP_CWORD == 1)); then
+        mapfile -t COMPREPLY < <(compgen -W "$cmds --help --version" -- "$cur")
+        return
+    fi
+    case $prev in
+    --dtype)
+        mapfile -t COMPREPLY < <(compgen -W "f16 bf16 f32" -- "$cur")
+        return
+        ;;
+    -s | --store | --source)
+        mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+        return
+        ;;
+    --safetensors)
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+        return
+        ;;
+    -n | --name | --rules | --max-header | --threads | --expect | --tensor | --digest | --sha256)
+        return
+        ;;
+    esac
+    if [[ $cur == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$(_ingot_options "$cmd")" -- "$cur")
+        return
+    fi
+    case $cmd in
+    help) mapfile -t COMPREPLY < <(compgen -W "$cmds pack store" -- "$cur") ;;
+    convert) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    export | verify | show | tag | rm)
+        mapfile -t COMPREPLY < <(
+            compgen -W "$(_ingot_names)" -- "$cur"
+            compgen -f -- "$cur"
+        )
+        ;;
+    esac
+}
+complete -o filenames -F _ingot ingot

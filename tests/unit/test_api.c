@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a program sees that links with libingot: ingot.h alone, through the shared library. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <ingot.h>
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char top[] = "/tmp/ingot-test-api-XXXXXX";
+static char store[64];
+
+static const char *model(void)
+{
+    static char path[1024];
+    const char *srcdir = getenv("srcdir");
+    snprintf(path, sizeof path, "%s/tests/models/phi3-pocket", srcdir ? srcdir : ".");
+    return path;
+}
+
+static int set_up(void **state)
+{
+    ingot_error e;
+    (void)state;
+    if (!mkdtemp(top)) return -1;
+    snprintf(store, sizeof store, "%s/store", top);
+    if (ingot_convert(store, model(), NULL, NULL, &e) != INGOT_OK) fail_msg("%s", e.message);
+    return 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+    (void)st, (void)type, (void)where;
+    return remove(path);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return nftw(top, remove_one, 16, FTW_PHYS | FTW_DEPTH);
+}
+
+static void test_report_is_the_commands_json(void **state)
+{
+    char *report = NULL;
+    (void)state;
+    assert_int_equal(ingot_verify(store, "phi3-pocket", &report, NULL), INGOT_OK);
+    assert_non_null(strstr(report, "\"ok\":true"));
+    assert_non_null(strstr(report, "\"level\":\"full\""));
+    ingot_free(report);
+}
+
+static void test_read_every_tensor(void **state)
+{
+    ingot_pack *p = NULL;
+    ingot_error e;
+    uint8_t digest[INGOT_DIGEST_BYTES];
+    (void)state;
+    assert_int_equal(ingot_pack_open(store, "phi3-pocket", &p, &e), INGOT_OK);
+    assert_int_equal(ingot_pack_digest(p, digest), 1);
+    assert_int_equal(ingot_pack_count(p), 33);
+    for (uint32_t i = 0; i < ingot_pack_count(p); i++) {
+        ingot_tensor t;
+        assert_int_equal(ingot_pack_tensor(p, i, &t, &e), INGOT_OK);
+        assert_string_equal(t.dtype, "F16");
+        void *buffer = malloc(t.bytes);
+        if (ingot_pack_read(p, &t, buffer, &e) != INGOT_OK) fail_msg("%s", e.message);
+        free(buffer);
+    }
+    ingot_tensor t;
+    assert_int_equal(ingot_pack_tensor(p, 33, &t, &e), INGOT_ERR_USAGE);
+    assert_int_equal(ingot_pack_find(p, "nothing", &t, &e), INGOT_ERR_NOT_FOUND);
+    assert_int_equal(ingot_pack_find(p, "model.norm.weight", &t, &e), INGOT_OK);
+    assert_int_equal(t.rank, 1);
+    assert_int_equal(t.shape[0], 288);
+    ingot_pack_close(p);
+    ingot_pack_close(NULL);
+}
+
+/* C08: what is read is hashed, also when the file changes after it was opened. */
+static void test_C08_byte_flipped_after_open_is_caught(void **state)
+{
+    ingot_pack *p = NULL;
+    ingot_tensor t;
+    ingot_error e;
+    uint8_t digest[INGOT_DIGEST_BYTES], byte = 0;
+    char path[256], hex[65] = "";
+    (void)state;
+    assert_int_equal(ingot_pack_open(store, "phi3-pocket", &p, &e), INGOT_OK);
+    ingot_pack_digest(p, digest);
+    for (int i = 0; i < 32; i++) sprintf(hex + 2 * i, "%02x", digest[i]);
+    snprintf(path, sizeof path, "%s/packs/%s.ingot", store, hex);
+    assert_int_equal(ingot_pack_find(p, "model.norm.weight", &t, &e), INGOT_OK);
+    void *buffer = malloc(t.bytes);
+    assert_int_equal(chmod(path, 0644), 0);
+    const int fd = open(path, O_RDWR);
+    assert_int_equal(pread(fd, &byte, 1, (off_t)t.offset + 5), 1);
+    byte ^= 1;
+    assert_int_equal(pwrite(fd, &byte, 1, (off_t)t.offset + 5), 1);
+    assert_int_equal(ingot_pack_read(p, &t, buffer, &e), INGOT_ERR_CHECK);
+    assert_string_equal(e.tensor, "model.norm.weight");
+    assert_int_equal(e.offset, t.offset);
+    assert_int_equal(((uint8_t *)buffer)[5], 0);
+    char *report = NULL;
+    assert_int_equal(ingot_verify(store, "phi3-pocket", &report, &e), INGOT_ERR_CHECK);
+    assert_non_null(strstr(report, "model.norm.weight"));
+    ingot_free(report);
+    byte ^= 1;
+    assert_int_equal(pwrite(fd, &byte, 1, (off_t)t.offset + 5), 1);
+    close(fd);
+    assert_int_equal(ingot_pack_read(p, &t, buffer, &e), INGOT_OK);
+    free(buffer);
+    ingot_pack_close(p);
+}
+
+static void test_unknown_model_and_bad_source(void **state)
+{
+    ingot_pack *p = (ingot_pack *)1;
+    ingot_error e;
+    (void)state;
+    assert_int_equal(ingot_pack_open(store, "no-such-model", &p, &e), INGOT_ERR_NOT_FOUND);
+    assert_null(p);
+    assert_int_not_equal(ingot_convert(store, "/nonexistent", NULL, NULL, &e), INGOT_OK);
+    assert_non_null(strstr(e.message, "/nonexistent"));
+}
+
+static void test_export_writes_the_files_back(void **state)
+{
+    char folder[64], a[1200];
+    struct stat st, original;
+    ingot_error e;
+    (void)state;
+    snprintf(folder, sizeof folder, "%s/out", top);
+    assert_int_equal(ingot_export(store, "phi3-pocket", folder, &e), INGOT_OK);
+    assert_int_equal(ingot_export(store, "phi3-pocket", folder, &e), INGOT_ERR_EXISTS);
+    snprintf(a, sizeof a, "%s/config.json", folder);
+    assert_int_equal(stat(a, &st), 0);
+    snprintf(a, sizeof a, "%s/config.json", model());
+    assert_int_equal(stat(a, &original), 0);
+    assert_int_equal(st.st_size, original.st_size);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_report_is_the_commands_json),
+        cmocka_unit_test(test_read_every_tensor),
+        cmocka_unit_test(test_C08_byte_flipped_after_open_is_caught),
+        cmocka_unit_test(test_unknown_model_and_bad_source),
+        cmocka_unit_test(test_export_writes_the_files_back),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
