@@ -15,8 +15,8 @@
 #include <sys/types.h>
 
 #define IG_PAGE 4096u
-#define IG_HASH 32u /* bytes of a SHA-256 */
-#define IG_FAN 128u /* hashes in one 4096-byte tree block */
+#define IG_HASH 32u    /* bytes of a SHA-256 */
+#define IG_FAN  128u   /* hashes in one 4096-byte tree block */
 #define IG_SPAN 65536u /* bytes that one XXH3-128 of a pack covers */
 
 #if defined(__GNUC__)
@@ -26,10 +26,10 @@
 #endif
 
 /* Leave the calling function with the status of a failed call. */
-#define return_if_error(call)                                                                      \
-    do {                                                                                           \
-        const ingot_status rie_status = (call);                                                    \
-        if (rie_status != INGOT_OK) return rie_status;                                             \
+#define return_if_error(call)                          \
+    do {                                               \
+        const ingot_status rie_status = (call);        \
+        if (rie_status != INGOT_OK) return rie_status; \
     } while (0)
 
 /* error.c.  All set *e (which may be NULL) and return its status, so that they
@@ -60,7 +60,7 @@ void ig_put32(void *p, uint32_t v);
 void ig_put64(void *p, uint64_t v);
 uint64_t ig_round_up(uint64_t n, uint64_t power_of_two); /* caller guarantees no wrap */
 bool ig_all_zero(const void *p, size_t n);
-void ig_hex(char *out, const uint8_t *bytes, size_t n); /* 2n digits and a NUL */
+void ig_hex(char *out, const uint8_t *bytes, size_t n);    /* 2n digits and a NUL */
 bool ig_unhex(uint8_t *out, size_t n, const char *digits); /* exactly 2n lower-case digits first */
 bool ig_is_hex(const char *s, size_t n);
 bool ig_utf8_valid(const char *s, size_t n); /* no surrogates, no overlong forms; NUL is valid */
@@ -74,9 +74,11 @@ struct ig_dtype {
     const char *name;
     uint32_t bits; /* per element; F4 and F6 are not whole bytes */
 };
+/* clang-format off */
 enum { IG_BOOL, IG_F4, IG_F6_E2M3, IG_F6_E3M2, IG_U8, IG_I8, IG_F8_E5M2, IG_F8_E4M3, IG_F8_E8M0,
        IG_F8_E4M3FNUZ, IG_F8_E5M2FNUZ, IG_I16, IG_U16, IG_F16, IG_BF16, IG_I32, IG_U32, IG_F32,
        IG_C64, IG_F64, IG_I64, IG_U64, IG_DTYPES };
+/* clang-format on */
 extern const struct ig_dtype ig_dtypes[IG_DTYPES];
 int ig_dtype_find(const char *name, size_t len); /* -1 when unknown */
 
@@ -116,8 +118,7 @@ void ig_tree_init(struct ig_tree *t);
 ingot_status ig_tree_add(struct ig_tree *t, const uint8_t *leaves, uint64_t n, ingot_error *e);
 /* Digest (SHA-256 of the descriptor) of a file of `size` bytes whose
  * ceil(size / 4096) leaves were added.  Flushes the last blocks into the sink. */
-ingot_status ig_tree_digest(struct ig_tree *t, uint64_t size, uint8_t out[IG_HASH],
-                            ingot_error *e);
+ingot_status ig_tree_digest(struct ig_tree *t, uint64_t size, uint8_t out[IG_HASH], ingot_error *e);
 uint64_t ig_tree_nodes(uint64_t size, unsigned level); /* hashes on a level; 0 past the root */
 void ig_verity_digest(uint8_t out[IG_HASH], uint64_t size, const uint8_t root[IG_HASH]);
 
@@ -150,9 +151,9 @@ ingot_status ig_json_dump(const json_t *v, char **text, size_t *n, ingot_error *
 
 /* pipe.c: items pass through stages on a pool of threads; see there. */
 struct ig_item {
-    unsigned lane;  /* items of one lane keep their order in ordered stages */
-    unsigned slot;  /* index of the buffer this item owns while it is in flight */
-    uint64_t index; /* running number inside its lane */
+    unsigned lane;   /* items of one lane keep their order in ordered stages */
+    unsigned slot;   /* index of the buffer this item owns while it is in flight */
+    uint64_t index;  /* running number inside its lane */
     uint64_t arg[2]; /* the caller's */
 };
 typedef ingot_status ig_stage_fn(void *ctx, struct ig_item *item, unsigned worker, ingot_error *e);
@@ -177,7 +178,7 @@ unsigned ig_cpus(void); /* affinity mask and cgroup quota, at least 1 */
 /* Progress and cancellation, passed down by whoever has a terminal; all may be NULL. */
 struct ig_progress {
     void (*update)(void *ctx, uint64_t done, uint64_t total); /* any thread, one at a time */
-    bool (*cancelled)(void *ctx);                              /* any thread */
+    bool (*cancelled)(void *ctx);                             /* any thread */
     void *ctx;
 };
 

@@ -25,14 +25,17 @@ struct ig_opt {
     enum ig_opt_type type;
     void *value;
 };
-#define IG_OPT_END { NULL, 0, IG_OPT_FLAG, NULL }
+#define IG_OPT_END                 \
+    {                              \
+        NULL, 0, IG_OPT_FLAG, NULL \
+    }
 
 /* State of one command run.  Every command has -s/--store DIR, --json, -q/--quiet and
  * -h/--help (opens the man page); they need no entry in its table. */
 struct ig_cli {
     const char *command; /* set by ig_cli_parse */
-    const char *usage; /* "[-n NAME] SRC": printed after a usage error */
-    const char *store; /* -s, or NULL */
+    const char *usage;   /* "[-n NAME] SRC": printed after a usage error */
+    const char *store;   /* -s, or NULL */
     bool json, quiet;
     int argc; /* what is left after the options */
     char **argv;
@@ -47,7 +50,8 @@ int ig_cli_fail(const struct ig_cli *c, const ingot_error *e);
 int ig_cli_usage(const struct ig_cli *c, const char *format, ...) IG_PRINTF(2, 3); /* returns 2 */
 /* Print a report as JSON (indented, sorted keys) to stdout; consumes the reference. */
 void ig_cli_json(json_t *report);
-void ig_cli_notice(const struct ig_cli *c, const char *format, ...) IG_PRINTF(2, 3); /* stderr; not with -q */
+void ig_cli_notice(const struct ig_cli *c, const char *format, ...)
+    IG_PRINTF(2, 3); /* stderr; not with -q */
 /* For what prints: says so and exits 4.  Commands print when there is nothing left to clean up. */
 _Noreturn void ig_cli_no_memory(void);
 /* Exit code, or 4 when stdout could not be written (disk full, closed pipe). */
@@ -55,7 +59,8 @@ int ig_cli_finish(const struct ig_cli *c, int code);
 
 /* A table on stdout: columns as wide as their widest cell.  Cells are copied. */
 struct ig_table;
-struct ig_table *ig_table_new(const char *const *heads, const char *align); /* "lrl": a letter a column */
+struct ig_table *ig_table_new(const char *const *heads,
+                              const char *align); /* "lrl": a letter a column */
 void ig_table_row(struct ig_table *t, const char *const *cells);
 void ig_table_print(struct ig_table *t); /* prints and frees */
 
@@ -68,7 +73,8 @@ struct ig_text ig_when(int64_t unix_seconds); /* local time, ISO 8601 without zo
 struct ig_text ig_shape(const uint64_t *dims, uint32_t rank); /* "[2,3]", cut with ... */
 
 /* progress.c: a bar on stderr when it is a terminal, nothing otherwise; SIGINT and SIGTERM
- * set a flag that cancels the job (the command then cleans up and exits 4; a second signal kills). */
+ * set a flag that cancels the job (the command then cleans up and exits 4; a second signal kills).
+ */
 struct ig_progress ig_progress_start(const struct ig_cli *c, const char *what);
 void ig_progress_stop(void);
 

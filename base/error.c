@@ -57,8 +57,7 @@ ingot_status ig_fail(ingot_error *e, ingot_status status, const char *format, ..
     reset(e, status, 0);
     va_list args;
     va_start(args, format);
-    mark_cut(e->message, sizeof e->message,
-             vsnprintf(e->message, sizeof e->message, format, args));
+    mark_cut(e->message, sizeof e->message, vsnprintf(e->message, sizeof e->message, format, args));
     va_end(args);
     return status;
 }
@@ -68,10 +67,14 @@ static ingot_status status_of_errno(int sys_errno)
     switch (sys_errno) {
     case ENOSPC:
     case EDQUOT:
-    case EFBIG: return INGOT_ERR_NO_SPACE;
-    case ENOMEM: return INGOT_ERR_NO_MEMORY;
-    case ENOENT: return INGOT_ERR_NOT_FOUND;
-    default: return INGOT_ERR_IO;
+    case EFBIG:
+        return INGOT_ERR_NO_SPACE;
+    case ENOMEM:
+        return INGOT_ERR_NO_MEMORY;
+    case ENOENT:
+        return INGOT_ERR_NOT_FOUND;
+    default:
+        return INGOT_ERR_IO;
     }
 }
 

@@ -47,7 +47,8 @@ static bool run_man(const char *section_arg, const char *page)
     const pid_t pid = fork();
     if (pid < 0) return false;
     if (!pid) {
-        signal(SIGPIPE, SIG_DFL);
+        signal(SIGPIPE, SIG_DFL); /* main ignores them */
+        signal(SIGXFSZ, SIG_DFL);
         execlp("man", "man", section_arg ? section_arg : page, section_arg ? page : NULL,
                (char *)NULL);
         _exit(127);

@@ -24,9 +24,10 @@ ingot_status ig_pread(int fd, const char *path, void *buf, size_t n, uint64_t of
             return ig_at_offset(e, path, off);
         }
         if (got == 0) {
-            ig_fail(e, INGOT_ERR_INPUT,
-                    "%s: file ends at offset %llu, expected %zu more bytes (truncated while in use?)",
-                    path, (unsigned long long)off, n);
+            ig_fail(
+                e, INGOT_ERR_INPUT,
+                "%s: file ends at offset %llu, expected %zu more bytes (truncated while in use?)",
+                path, (unsigned long long)off, n);
             return ig_at_offset(e, path, off);
         }
         p += got, off += (uint64_t)got, n -= (size_t)got;
@@ -55,7 +56,8 @@ ingot_status ig_truncate(int fd, const char *path, uint64_t size, ingot_error *e
 {
     while (ftruncate(fd, (off_t)size) != 0) {
         if (errno == EINTR) continue;
-        ig_fail_sys(e, errno, "%s: cannot set the size to %llu bytes", path, (unsigned long long)size);
+        ig_fail_sys(e, errno, "%s: cannot set the size to %llu bytes", path,
+                    (unsigned long long)size);
         return ig_at(e, path, NULL, 0);
     }
     return INGOT_OK;
@@ -125,7 +127,8 @@ ingot_status ig_read_file(const char *path, size_t max, char **data, size_t *n, 
         goto out;
     }
     if (!S_ISREG(st.st_mode)) {
-        status = ig_fail(e, INGOT_ERR_INPUT, "%s: not a regular file", ig_esc(path, strlen(path)).s);
+        status =
+            ig_fail(e, INGOT_ERR_INPUT, "%s: not a regular file", ig_esc(path, strlen(path)).s);
         goto out;
     }
     if ((uint64_t)st.st_size > max) {

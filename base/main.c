@@ -127,8 +127,10 @@ static void guard_streams(void)
         if (fcntl(fd, F_GETFD) >= 0) continue;
         if (open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd) _exit(4);
     }
-    /* A reader that goes away shows as a failed write, after the command has cleaned up. */
+    /* A reader that goes away, and a limit on file sizes, show as failed writes: errors like
+     * others, after which the command cleans up. */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write: EFBIG */
 }
 

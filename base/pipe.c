@@ -23,9 +23,9 @@ struct entry { /* one slot */
     bool used, running;
 };
 struct lane {
-    uint64_t next_index;            /* of the item to be described */
-    uint64_t turn[MAX_STAGES];      /* index whose turn it is in an ordered stage */
-    bool busy[MAX_STAGES];          /* that ordered stage is running */
+    uint64_t next_index;       /* of the item to be described */
+    uint64_t turn[MAX_STAGES]; /* index whose turn it is in an ordered stage */
+    bool busy[MAX_STAGES];     /* that ordered stage is running */
     bool describing, ended;
 };
 struct pool {
@@ -50,8 +50,7 @@ static bool ready(const struct pool *q, const struct entry *n)
     if (!n->used || n->running) return false;
     const struct ig_stage *stage = &q->p->stages[n->stage];
     const struct lane *lane = &q->lanes[n->item.lane];
-    return !stage->ordered ||
-           (!lane->busy[n->stage] && lane->turn[n->stage] == n->item.index);
+    return !stage->ordered || (!lane->busy[n->stage] && lane->turn[n->stage] == n->item.index);
 }
 
 static struct entry *pick(const struct pool *q)
@@ -232,7 +231,12 @@ ingot_status ig_parallel(unsigned threads, uint64_t n, ig_for_fn *fn, void *ctx,
 {
     struct each each = {.fn = fn, .ctx = ctx, .n = n, .batch = n / (threads * 64ull) + 1};
     const struct ig_stage stage = {.run = each_run};
-    const struct ig_pipe p = {.ctx = &each, .threads = threads, .lanes = 1, .slots = threads,
-                              .next = each_next, .stages = &stage, .nstages = 1};
+    const struct ig_pipe p = {.ctx = &each,
+                              .threads = threads,
+                              .lanes = 1,
+                              .slots = threads,
+                              .next = each_next,
+                              .stages = &stage,
+                              .nstages = 1};
     return ig_pipe_run(&p, e);
 }

@@ -22,7 +22,8 @@ static void print_warnings(const struct ig_cli *cli, const json_t *report)
     json_array_foreach(json_object_get(report, "warnings"), i, w)
         ig_cli_notice(cli, "%s", json_string_value(w));
     const size_t left = json_array_size(json_object_get(report, "not_held"));
-    if (left) ig_cli_notice(cli, "%zu files are not held by the pack (ingot show lists them)", left);
+    if (left)
+        ig_cli_notice(cli, "%zu files are not held by the pack (ingot show lists them)", left);
 }
 
 static void print_report(const json_t *r)

@@ -9,15 +9,17 @@ static void print_report(const json_t *r)
     const char *folder = json_string_value(json_object_get(r, "folder"));
     const char *file = json_string_value(json_object_get(r, "safetensors"));
     const uint64_t bytes = (uint64_t)json_integer_value(json_object_get(r, "bytes"));
-    if (folder) printf("%s  %lld safetensors files, %s%s\n", folder,
-                       (long long)json_integer_value(json_object_get(r, "sources")), ig_human(bytes).s,
-                       json_is_true(json_object_get(r, "derived"))
-                           ? ", canonical (a derived pack does not hold the original files)"
-                           : ", every file as its SHA-256 says");
+    if (folder)
+        printf("%s  %lld safetensors files, %s%s\n", folder,
+               (long long)json_integer_value(json_object_get(r, "sources")), ig_human(bytes).s,
+               json_is_true(json_object_get(r, "derived"))
+                   ? ", canonical (a derived pack does not hold the original files)"
+                   : ", every file as its SHA-256 says");
     if (file) printf("%s  one safetensors file\n", file);
 }
 
-static ingot_status run(const struct ig_cli *cli, struct ig_export *x, json_t **report, ingot_error *e)
+static ingot_status run(const struct ig_cli *cli, struct ig_export *x, json_t **report,
+                        ingot_error *e)
 {
     struct ig_store store = {0};
     struct ig_ref ref = {0};

@@ -33,7 +33,7 @@ static const struct {
 
 /* Classes whose default of tie_word_embeddings is known to be false. */
 static const char *const untied_classes[] = {
-    "Phi3ForCausalLM",  "LlamaForCausalLM",   "MistralForCausalLM", "Qwen2ForCausalLM",
+    "Phi3ForCausalLM",  "LlamaForCausalLM",   "MistralForCausalLM",  "Qwen2ForCausalLM",
     "Qwen3ForCausalLM", "MixtralForCausalLM", "Qwen3MoeForCausalLM",
 };
 
@@ -42,10 +42,14 @@ static const char *fault_of(const json_t *v, enum kind kind)
     if (ig_json_is_nonfinite(v)) return "a finite number";
     const bool count = json_is_integer(v) && json_integer_value(v) >= 0;
     switch (kind) {
-    case COUNT: return count ? NULL : "a whole number";
-    case COUNT_OR_NULL: return count || json_is_null(v) ? NULL : "a whole number or null";
-    case REAL: return json_is_number(v) ? NULL : "a number";
-    case FLAG: return json_is_boolean(v) ? NULL : "true or false";
+    case COUNT:
+        return count ? NULL : "a whole number";
+    case COUNT_OR_NULL:
+        return count || json_is_null(v) ? NULL : "a whole number or null";
+    case REAL:
+        return json_is_number(v) ? NULL : "a number";
+    case FLAG:
+        return json_is_boolean(v) ? NULL : "true or false";
     }
     return NULL;
 }
@@ -103,8 +107,10 @@ ingot_status ig_src_read_config(struct ig_src *s, const struct ig_convert *c, in
     return_if_error(load(s, "hf_quant_config.json", &s->hf_quant, &s->hf_quant_blob, e));
     if (!s->config) {
         if (c->no_config) return INGOT_OK;
-        ig_fail(e, INGOT_ERR_INPUT, "%s: no config.json, which says what the tensors are; give a "
-                "single file, or --no-config to pack the folder without", s->root);
+        ig_fail(e, INGOT_ERR_INPUT,
+                "%s: no config.json, which says what the tensors are; give a "
+                "single file, or --no-config to pack the folder without",
+                s->root);
         return ig_at(e, s->root, NULL, 0);
     }
     return_if_error(check_keys(s->config, s->blobs[s->config_blob].path, e));

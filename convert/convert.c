@@ -32,7 +32,8 @@ static ingot_status read_blob(void *ctx, uint32_t i, void *buf, size_t n, uint64
         return INGOT_OK;
     }
     if (!b->file)
-        return ig_pread(r->plan->parent->fd, r->plan->parent->path, buf, n, b->pack_offset + offset, e);
+        return ig_pread(r->plan->parent->fd, r->plan->parent->path, buf, n, b->pack_offset + offset,
+                        e);
     if (offset == 0) {
         ig_sha_init(&r->sha);
         return_if_error(ig_src_file_open(b->file, &r->fd, e));
@@ -57,10 +58,18 @@ static ingot_status tail_of(const struct ig_plan *p, struct ig_tail *t, ingot_er
     const char **names = ig_array(p->nblobs, sizeof *names);
     uint32_t *kinds = ig_array(p->nblobs, sizeof *kinds);
     uint64_t *bytes = ig_array(p->nblobs, sizeof *bytes);
-    *t = (struct ig_tail){.rows = p->rows, .extents = p->extents, .links = p->links,
-                          .blob_names = names, .blob_kinds = kinds, .blob_bytes = bytes,
-                          .nrows = p->nrows, .nextents = p->nextents, .nlinks = p->nlinks,
-                          .nblobs = p->nblobs, .weights_len = p->weights_len, .read_blob = read_blob};
+    *t = (struct ig_tail){.rows = p->rows,
+                          .extents = p->extents,
+                          .links = p->links,
+                          .blob_names = names,
+                          .blob_kinds = kinds,
+                          .blob_bytes = bytes,
+                          .nrows = p->nrows,
+                          .nextents = p->nextents,
+                          .nlinks = p->nlinks,
+                          .nblobs = p->nblobs,
+                          .weights_len = p->weights_len,
+                          .read_blob = read_blob};
     if (!names || !kinds || !bytes) return ig_no_memory(e);
     for (uint32_t i = 0; i < p->nblobs; i++) {
         names[i] = p->blobs[i].name;
@@ -103,7 +112,8 @@ static ingot_status reserve(const struct ig_job *job, uint64_t size, ingot_error
 {
     while (fallocate(job->pack.fd, 0, 0, (off_t)size) != 0) {
         if (errno == EINTR) continue;
-        if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG) break; /* not every file system can */
+        if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG)
+            break; /* not every file system can */
         return ig_fail_sys(e, errno, "%s: cannot reserve %llu bytes", job->pack_path,
                            (unsigned long long)size);
     }
@@ -123,9 +133,9 @@ static ingot_status refuse_overflow(const struct ig_job *job, ingot_error *e)
     const struct ig_row *row = &p->rows[first];
     ig_fail(e, INGOT_ERR_INPUT,
             "tensor \"%s\": %llu finite values are out of range of %s (%llu in %u tensors in all); "
-            "--saturate takes the largest value instead", ig_esc(row->name, row->name_len).s,
-            (unsigned long long)job->overflow[first], ig_dtypes[p->job->dtype].name,
-            (unsigned long long)job->counts.overflow, tensors);
+            "--saturate takes the largest value instead",
+            ig_esc(row->name, row->name_len).s, (unsigned long long)job->overflow[first],
+            ig_dtypes[p->job->dtype].name, (unsigned long long)job->counts.overflow, tensors);
     return ig_at(e, NULL, row->name, row->name_len);
 }
 
@@ -143,7 +153,8 @@ static ingot_status make_manifest(struct ig_job *job, struct ig_made *made, ingo
 /* A pack that is read is judged by the bytes that were read, not by an earlier look. */
 static ingot_status check_parent(const struct ig_job *job, const struct ig_ref *ref, ingot_error *e)
 {
-    if (!job->plan->parent || memcmp(job->parent_digest, ref->digest, IG_HASH) == 0) return INGOT_OK;
+    if (!job->plan->parent || memcmp(job->parent_digest, ref->digest, IG_HASH) == 0)
+        return INGOT_OK;
     char found[65], wanted[65];
     ig_hex(found, job->parent_digest, IG_HASH);
     ig_hex(wanted, ref->digest, IG_HASH);
@@ -151,8 +162,8 @@ static ingot_status check_parent(const struct ig_job *job, const struct ig_ref *
                    found, wanted);
 }
 
-static ingot_status make_pack(const struct ig_store *s, struct ig_job *job, const struct ig_ref *ref,
-                              struct ig_made *made, ingot_error *e)
+static ingot_status make_pack(const struct ig_store *s, struct ig_job *job,
+                              const struct ig_ref *ref, struct ig_made *made, ingot_error *e)
 {
     struct ig_tail t;
     struct blob_reader reader = {.plan = job->plan, .fd = -1};
@@ -190,8 +201,11 @@ static ingot_status run(const struct ig_store *s, struct ig_plan *plan, const st
     struct ig_store store = {0};
     struct ig_made made = {.tree = {.fd = -1}};
     const struct ig_convert *c = plan->job;
-    struct ig_job job = {.plan = plan, .threads = c->threads ? c->threads : ig_cpus(),
-                         .pack = {.fd = -1}, .leaves = {.fd = -1}, .aux = {.fd = -1}};
+    struct ig_job job = {.plan = plan,
+                         .threads = c->threads ? c->threads : ig_cpus(),
+                         .pack = {.fd = -1},
+                         .leaves = {.fd = -1},
+                         .aux = {.fd = -1}};
     ingot_status status = ig_publish_name(c, label, &made.name, e);
     if (status == INGOT_OK) status = ig_plan_make(plan, e);
     if (status == INGOT_OK && c->dtype >= 0) {
@@ -214,19 +228,23 @@ static ingot_status run(const struct ig_store *s, struct ig_plan *plan, const st
     return status;
 }
 
-static ingot_status from_model(const struct ig_store *s, const struct ig_convert *c, json_t **report,
-                               ingot_error *e)
+static ingot_status from_model(const struct ig_store *s, const struct ig_convert *c,
+                               json_t **report, ingot_error *e)
 {
     struct ig_ref ref = {0};
     struct ig_pack parent = {.fd = -1};
     struct ig_plan plan = {.job = c, .parent = &parent};
     ingot_status status = ig_store_resolve(s, c->source, &ref, e);
     if (status == INGOT_OK && c->dtype < 0)
-        status = ig_fail(e, INGOT_ERR_USAGE, "%s is a pack already; say what to make of it, such as "
-                         "--dtype f16", c->source);
+        status = ig_fail(e, INGOT_ERR_USAGE,
+                         "%s is a pack already; say what to make of it, such as "
+                         "--dtype f16",
+                         c->source);
     if (status == INGOT_OK && !ref.has_digest)
-        status = ig_fail(e, INGOT_ERR_USAGE, "%s: nothing says what its digest must be; give it by "
-                         "name or digest", c->source);
+        status = ig_fail(e, INGOT_ERR_USAGE,
+                         "%s: nothing says what its digest must be; give it by "
+                         "name or digest",
+                         c->source);
     if (status == INGOT_OK) status = ig_pack_open(ref.path, &parent, e);
     if (status == INGOT_OK) status = run(s, &plan, &ref, ref.name ? ref.name : "model", report, e);
     ig_plan_free(&plan);
@@ -235,8 +253,8 @@ static ingot_status from_model(const struct ig_store *s, const struct ig_convert
     return status;
 }
 
-static ingot_status from_files(const struct ig_store *s, const struct ig_convert *c, json_t **report,
-                               ingot_error *e)
+static ingot_status from_files(const struct ig_store *s, const struct ig_convert *c,
+                               json_t **report, ingot_error *e)
 {
     struct ig_src src;
     struct ig_plan plan = {.job = c, .src = &src};

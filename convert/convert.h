@@ -43,8 +43,8 @@ void ig_st_free(struct ig_st *st);
 struct ig_scales_in {
     const struct ig_row *rows; /* ascending by name (memcmp); no views, no shadows */
     uint32_t nrows;
-    const json_t *config;   /* config.json, or NULL */
-    const json_t *hf_quant; /* hf_quant_config.json, or NULL */
+    const json_t *config;                /* config.json, or NULL */
+    const json_t *hf_quant;              /* hf_quant_config.json, or NULL */
     uint32_t config_blob, hf_quant_blob; /* their blob indexes, or IG_NONE */
 };
 struct ig_finding { /* one line of "reported, refused by the engine" */
@@ -57,8 +57,8 @@ struct ig_scales {
     uint32_t nlinks;
     struct ig_finding *findings;
     uint32_t nfindings;
-    char *method; /* "fp8", "compressed-tensors", "gptq", ...: as declared; NULL when none is */
-    bool stale;   /* a method is declared, yet no tensor is quantised and none is a scale */
+    char *method;  /* "fp8", "compressed-tensors", "gptq", ...: as declared; NULL when none is */
+    bool stale;    /* a method is declared, yet no tensor is quantised and none is a scale */
     void *strings; /* private */
 };
 ingot_status ig_scales_find(const struct ig_scales_in *in, struct ig_scales *out, ingot_error *e);
@@ -90,15 +90,15 @@ struct ig_place {
     uint32_t stage; /* 0 embedding, 1 layers, 2 final norm, 3 other, 4 head */
     uint64_t layer;
     uint32_t slot;
-    uint32_t kind;          /* 0 weight, 1 bias, 2 scale and the like */
-    const char *suffix;     /* what follows the module: "weight", "weight_scale_inv", ... */
+    uint32_t kind;      /* 0 weight, 1 bias, 2 scale and the like */
+    const char *suffix; /* what follows the module: "weight", "weight_scale_inv", ... */
     uint32_t suffix_len;
-    uint64_t expert;        /* within a slot; 0 for dense */
-    uint32_t member;        /* 0 q, 1 k, 2 v; 0 gate, 1 up; ... */
-    uint32_t members;       /* a full group has this many (times experts); 0: never grouped */
-    bool experts;           /* expert group: all experts' members form one view */
-    const char *view;       /* module name the group's view carries: "qkv_proj"; or NULL */
-    uint32_t prefix_len;    /* bytes of the tensor name before the member module's name */
+    uint64_t expert;     /* within a slot; 0 for dense */
+    uint32_t member;     /* 0 q, 1 k, 2 v; 0 gate, 1 up; ... */
+    uint32_t members;    /* a full group has this many (times experts); 0: never grouped */
+    bool experts;        /* expert group: all experts' members form one view */
+    const char *view;    /* module name the group's view carries: "qkv_proj"; or NULL */
+    uint32_t prefix_len; /* bytes of the tensor name before the member module's name */
 };
 void ig_place(const char *name, size_t len, uint32_t rules, struct ig_place *out);
 

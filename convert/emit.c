@@ -35,7 +35,8 @@ static ingot_status emit_pages(struct ig_job *job, const struct ig_piece *p, ing
     const uint64_t start = g.first * IG_PAGE; /* of the first cell, in the file */
     uint64_t bytes = n * IG_PAGE;
     /* The row's last page, filled up with zeros that no other row uses. */
-    const bool last = p->to == job->plan->rows[p->row].bytes && f->pads && (f->pos + p->to) % IG_PAGE;
+    const bool last =
+        p->to == job->plan->rows[p->row].bytes && f->pads && (f->pos + p->to) % IG_PAGE;
     if (last && g.end * IG_PAGE >= f->pos) bytes += (f->pos + p->to) % IG_PAGE, n++;
     if (n == 0) return INGOT_OK;
     ig_leaves(p->leaf_buf, at(p, start - f->pos), bytes);
@@ -63,7 +64,8 @@ static ingot_status emit_row_leaves(struct ig_job *job, const struct ig_piece *p
     if (p->to == total && total % IG_PAGE) bytes += total % IG_PAGE, n++;
     if (n == 0) return INGOT_OK;
     ig_leaves(p->leaf_buf, at(p, g.first * IG_PAGE), bytes);
-    return ig_pwrite(job->aux.fd, "leaf file", p->leaf_buf, n * IG_HASH, (aux + g.first) * IG_HASH, e);
+    return ig_pwrite(job->aux.fd, "leaf file", p->leaf_buf, n * IG_HASH, (aux + g.first) * IG_HASH,
+                     e);
 }
 
 static ingot_status emit_own_leaves(struct ig_job *job, const struct ig_piece *p, ingot_error *e)
@@ -88,8 +90,8 @@ static ingot_status emit_own_leaves(struct ig_job *job, const struct ig_piece *p
 ingot_status ig_emit(struct ig_job *job, const struct ig_piece *p, ingot_error *e)
 {
     const uint64_t pos = job->plan->from[p->row].pos;
-    return_if_error(ig_pwrite(job->pack.fd, job->pack_path, at(p, p->from), p->to - p->from,
-                              pos + p->from, e));
+    return_if_error(
+        ig_pwrite(job->pack.fd, job->pack_path, at(p, p->from), p->to - p->from, pos + p->from, e));
 #ifdef SYNC_FILE_RANGE_WRITE
     /* Start writing back now: the final fsync would otherwise wait for the whole file.  A
      * file system that cannot is none the worse. */

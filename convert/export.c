@@ -23,7 +23,8 @@ struct out { /* one file being written */
     struct ig_sha sha;
     struct export *x;
 };
-struct export {
+struct export
+{
     const struct ig_pack *p;
     const struct ig_export *job;
     const char *dir; /* the hidden one */
@@ -54,14 +55,16 @@ static ingot_status write_piece(void *ctx, const void *data, size_t n, ingot_err
 
 static ingot_status open_out(struct export *x, const char *path, struct out *o, ingot_error *e)
 {
-    *o = (struct out){.path = path, .x = x, .fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)};
+    *o = (struct out){
+        .path = path, .x = x, .fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)};
     if (o->fd < 0) return ig_fail_sys(e, errno, "%s: cannot create", path);
     ig_sha_init(&o->sha);
     return INGOT_OK;
 }
 
 /* Flush and close; expected NULL: nothing to compare with. */
-static ingot_status close_out(struct out *o, ingot_status status, const uint8_t *expected, ingot_error *e)
+static ingot_status close_out(struct out *o, ingot_status status, const uint8_t *expected,
+                              ingot_error *e)
 {
     uint8_t sha[IG_HASH];
     ig_sha_final(&o->sha, sha);
@@ -69,8 +72,10 @@ static ingot_status close_out(struct out *o, ingot_status status, const uint8_t 
         char found[65], wanted[65];
         ig_hex(found, sha, IG_HASH);
         ig_hex(wanted, expected, IG_HASH);
-        ig_fail(e, INGOT_ERR_CHECK, "%s: SHA-256 of the rebuilt file is %s, expected %s; the pack is "
-                "damaged", o->path, found, wanted);
+        ig_fail(e, INGOT_ERR_CHECK,
+                "%s: SHA-256 of the rebuilt file is %s, expected %s; the pack is "
+                "damaged",
+                o->path, found, wanted);
         status = ig_at(e, o->path, NULL, 0);
     }
     if (status == INGOT_OK) status = ig_fsync(o->fd, o->path, e);
@@ -79,7 +84,8 @@ static ingot_status close_out(struct out *o, ingot_status status, const uint8_t 
 }
 
 /* DIR/NAME with the folders in between. */
-static ingot_status make_path(const char *dir, const char *name, size_t len, char **path, ingot_error *e)
+static ingot_status make_path(const char *dir, const char *name, size_t len, char **path,
+                              ingot_error *e)
 {
     *path = ig_format("%s/%.*s", dir, (int)len, name);
     if (!*path) return ig_no_memory(e);
@@ -106,7 +112,8 @@ static ingot_status rows_of(const struct ig_pack *p, uint32_t source, uint32_t *
     return INGOT_OK;
 }
 
-static ingot_status export_canonical(struct export *x, uint32_t source, struct out *o, ingot_error *e)
+static ingot_status export_canonical(struct export *x, uint32_t source, struct out *o,
+                                     ingot_error *e)
 {
     uint32_t *rows = NULL, n;
     ingot_status status = rows_of(x->p, source, &rows, &n, e);
@@ -170,7 +177,8 @@ static char *sibling_of(const char *target)
     const char *slash = strrchr(target, '/');
     const int dir = slash ? (int)(slash - target) + 1 : 0;
     if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random) random = (uint64_t)getpid();
-    return ig_format("%.*s.%s.partial-%016llx", dir, target, target + dir, (unsigned long long)random);
+    return ig_format("%.*s.%s.partial-%016llx", dir, target, target + dir,
+                     (unsigned long long)random);
 }
 
 static ingot_status fsync_parent(const char *target, ingot_error *e)
@@ -186,7 +194,8 @@ static ingot_status fsync_parent(const char *target, ingot_error *e)
 
 static ingot_status refuse_existing(const char *target, ingot_error *e)
 {
-    ig_fail(e, INGOT_ERR_EXISTS, "%s: exists already, and export never writes over anything", target);
+    ig_fail(e, INGOT_ERR_EXISTS, "%s: exists already, and export never writes over anything",
+            target);
     return ig_at(e, target, NULL, 0);
 }
 

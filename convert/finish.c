@@ -9,7 +9,7 @@
 
 struct mixed {
     struct ig_job *job;
-    uint8_t *span;           /* the span that is in memory */
+    uint8_t *span; /* the span that is in memory */
     uint64_t last_span, last_page;
     uint64_t weights_end;
 };
@@ -42,8 +42,11 @@ static ingot_status settle(struct mixed *m, uint64_t pos, bool page_is_shared, i
 ingot_status ig_finish_mixed(struct ig_job *job, ingot_error *e)
 {
     const struct ig_plan *p = job->plan;
-    struct mixed m = {.job = job, .span = malloc(IG_SPAN), .last_span = UINT64_MAX,
-                      .last_page = UINT64_MAX, .weights_end = WEIGHTS_AT + p->weights_len};
+    struct mixed m = {.job = job,
+                      .span = malloc(IG_SPAN),
+                      .last_span = UINT64_MAX,
+                      .last_page = UINT64_MAX,
+                      .weights_end = WEIGHTS_AT + p->weights_len};
     ingot_status status = m.span ? INGOT_OK : ig_no_memory(e);
     for (uint32_t i = 0; i < p->norder && status == INGOT_OK; i++) {
         const struct ig_from *f = &p->from[p->order[i]];
@@ -68,7 +71,8 @@ static ingot_status feed(struct ig_tree *t, int fd, uint64_t first, uint64_t n, 
     return INGOT_OK;
 }
 
-static ingot_status hash_one_page(struct ig_job *job, struct ig_row *row, uint64_t pos, ingot_error *e)
+static ingot_status hash_one_page(struct ig_job *job, struct ig_row *row, uint64_t pos,
+                                  ingot_error *e)
 {
     uint8_t page[IG_PAGE], leaf[IG_HASH] = {0};
     return_if_error(ig_pread(job->pack.fd, job->pack_path, page, row->bytes, pos, e));
@@ -168,8 +172,8 @@ static json_t *derivation(const struct ig_job *job, const uint8_t from[IG_HASH],
     return json_pack("{s:{s:I,s:I,s:I,s:I,s:I},s:s,s:o,s:s,s:o,s:i}", "counts", "converted",
                      (json_int_t)converted, "overflow", (json_int_t)c->overflow, "rounded",
                      (json_int_t)c->rounded, "subnormal", (json_int_t)c->subnormal, "vanished",
-                     (json_int_t)c->vanished, "dtype", ig_dtypes[job->plan->job->dtype].name, "from",
-                     hex_json("ingot-content-v1:", from), "kind", "dtype", "parent", parent,
+                     (json_int_t)c->vanished, "dtype", ig_dtypes[job->plan->job->dtype].name,
+                     "from", hex_json("ingot-content-v1:", from), "kind", "dtype", "parent", parent,
                      "saturate", job->plan->job->saturate);
 }
 
@@ -183,15 +187,17 @@ ingot_status ig_finish_manifest(const struct ig_job *job, const uint8_t content[
     json_t *m = json_object(), *sources = json_array();
     ingot_status status = m && sources ? INGOT_OK : ig_no_memory(e);
     for (uint32_t i = 0; i < p->nsources && status == INGOT_OK; i++) {
-        json_t *s = json_pack("{s:s,s:o,s:I}", "name", p->sources[i].name, "sha256",
-                              hex_json("", p->sources[i].sha256), "size",
-                              (json_int_t)p->sources[i].bytes);
+        json_t *s =
+            json_pack("{s:s,s:o,s:I}", "name", p->sources[i].name, "sha256",
+                      hex_json("", p->sources[i].sha256), "size", (json_int_t)p->sources[i].bytes);
         if (!s || json_array_append_new(sources, s) != 0) status = ig_no_memory(e);
     }
     if (status == INGOT_OK) status = put(m, "content", hex_json("ingot-content-v1:", content), e);
     if (status == INGOT_OK)
-        status = put(m, "derivation", p->job->dtype < 0 ? json_pack("{s:s}", "kind", "identity")
-                                                        : derivation(job, from, converted), e);
+        status = put(m, "derivation",
+                     p->job->dtype < 0 ? json_pack("{s:s}", "kind", "identity")
+                                       : derivation(job, from, converted),
+                     e);
     if (status == INGOT_OK) status = put(m, "rules", json_integer(p->job->rules), e);
     if (status == INGOT_OK) status = put(m, "sources", json_incref(sources), e);
     json_decref(sources);

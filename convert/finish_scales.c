@@ -18,7 +18,8 @@ static ingot_status look_at(const struct ig_job *job, uint32_t row, uint32_t enc
     for (uint64_t at = 0; at < r->bytes; at += PIECE) {
         const size_t n = r->bytes - at < PIECE ? (size_t)(r->bytes - at) : PIECE;
         return_if_error(ig_pread(job->pack.fd, job->pack_path, buf, n, pos + at, e));
-        if (ig_scales_values(buf, r->dtype, n * 8 / ig_dtypes[r->dtype].bits, encoding, stats) != INGOT_OK)
+        if (ig_scales_values(buf, r->dtype, n * 8 / ig_dtypes[r->dtype].bits, encoding, stats) !=
+            INGOT_OK)
             break; /* no number at all: scales.c has said so */
     }
     return INGOT_OK;

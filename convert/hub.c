@@ -38,8 +38,8 @@ static ingot_status choose_snapshot(const char *root, char **revision, ingot_err
     if (ig_read_file(ref, 4096, &text, &n, NULL) == INGOT_OK) {
         text[strcspn(text, " \t\r\n")] = '\0';
         if (!is_revision(text))
-            status = ig_fail(e, INGOT_ERR_INPUT, "%s: \"%s\", expected a commit of 40 hex digits", ref,
-                             ig_esc(text, strlen(text)).s);
+            status = ig_fail(e, INGOT_ERR_INPUT, "%s: \"%s\", expected a commit of 40 hex digits",
+                             ref, ig_esc(text, strlen(text)).s);
         *revision = text;
         text = NULL;
         goto out;
@@ -54,9 +54,9 @@ static ingot_status choose_snapshot(const char *root, char **revision, ingot_err
     if (found == 0)
         status = ig_fail(e, INGOT_ERR_INPUT, "%s: no snapshot in this hub cache", folder);
     else if (found > 1)
-        status = ig_fail(e, INGOT_ERR_INPUT,
-                         "%s: %zu snapshots and no refs/main; give one of them: %s", folder, found,
-                         names ? names : "");
+        status =
+            ig_fail(e, INGOT_ERR_INPUT, "%s: %zu snapshots and no refs/main; give one of them: %s",
+                    folder, found, names ? names : "");
     else if (!*revision)
         status = ig_no_memory(e);
 out:

@@ -14,14 +14,17 @@
 static ingot_status check_map(const json_t *map, const char *path, ingot_error *e)
 {
     const char *tensor;
+    size_t len;
     json_t *shard;
     if (!json_is_object(map))
         return ig_fail(e, INGOT_ERR_INPUT, "%s: weight_map is missing or no object", path);
-    json_object_foreach((json_t *)map, tensor, shard)
+    json_object_keylen_foreach((json_t *)map, tensor, len, shard)
     {
         const char *name = json_string_value(shard);
         const char *fault = NULL;
-        if (!name)
+        if (memchr(tensor, 0, len)) /* from here on names are C strings */
+            fault = "has a name with a NUL";
+        else if (!name)
             fault = "is not a string";
         else if (strlen(name) != json_string_length(shard))
             fault = "contains a NUL";
@@ -29,8 +32,8 @@ static ingot_status check_map(const json_t *map, const char *path, ingot_error *
             fault = "is not a file name inside the folder";
         if (!fault) continue;
         ig_fail(e, INGOT_ERR_INPUT, "%s: the file of tensor \"%s\" %s: \"%s\"", path,
-                ig_esc(tensor, strlen(tensor)).s, fault, name ? ig_esc(name, strlen(name)).s : "");
-        return ig_at(e, path, tensor, strlen(tensor));
+                ig_esc(tensor, len).s, fault, name ? ig_esc(name, strlen(name)).s : "");
+        return ig_at(e, path, tensor, len);
     }
     return INGOT_OK;
 }
@@ -48,7 +51,8 @@ ingot_status ig_src_read_index(struct ig_src *s, const char *path, ingot_error *
     status = check_map(map, path, e);
     if (status == INGOT_OK) {
         s->index = json_incref((json_t *)map);
-        s->total_size = json_incref(json_object_get(json_object_get(root, "metadata"), "total_size"));
+        s->total_size =
+            json_incref(json_object_get(json_object_get(root, "metadata"), "total_size"));
     }
     json_decref(root);
     return status;
@@ -136,8 +140,8 @@ static bool numbered(const char *name, struct number *out)
     return true;
 }
 
-static ingot_status check_series(const struct ig_src *s, const char *name, const struct number *first,
-                                 ingot_error *e)
+static ingot_status check_series(const struct ig_src *s, const char *name,
+                                 const struct number *first, ingot_error *e)
 {
     /* Numbers run from 1, or from 0 where a file 0 is there. */
     unsigned long low = 1, high = first->of;
@@ -153,10 +157,11 @@ static ingot_status check_series(const struct ig_src *s, const char *name, const
     if (first->of && low == 0) high = first->of - 1;
     json_t *missing = json_object();
     for (unsigned long n = low; missing && n <= high && json_object_size(missing) < 20; n++) {
-        char *file = first->of ? ig_format("%.*s%0*lu-of-%0*lu.safetensors", (int)first->prefix, name,
-                                           (int)first->digits, n, (int)first->digits, first->of)
-                               : ig_format("%.*s%0*lu.safetensors", (int)first->prefix, name,
-                                           (int)first->digits, n);
+        char *file = first->of
+                         ? ig_format("%.*s%0*lu-of-%0*lu.safetensors", (int)first->prefix, name,
+                                     (int)first->digits, n, (int)first->digits, first->of)
+                         : ig_format("%.*s%0*lu.safetensors", (int)first->prefix, name,
+                                     (int)first->digits, n);
         if (file && !have(s, file)) json_object_set_new_nocheck(missing, file, json_null());
         free(file);
     }

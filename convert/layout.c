@@ -49,8 +49,8 @@ static bool same_family(const struct ig_plan *p, const struct ig_layout *l, uint
     const struct ig_place *x = &l->places[a], *y = &l->places[b];
     if (!x->view || !y->view || !x->members || !y->members) return false;
     if ((p->rows[a].flags | p->rows[b].flags) & (IG_ROW_SHADOW | IG_ROW_TIED)) return false;
-    return x->stage == y->stage && x->layer == y->layer && x->slot == y->slot && x->kind == y->kind &&
-           ig_place_same_view(x, p->rows[a].name, y, p->rows[b].name);
+    return x->stage == y->stage && x->layer == y->layer && x->slot == y->slot &&
+           x->kind == y->kind && ig_place_same_view(x, p->rows[a].name, y, p->rows[b].name);
 }
 
 static bool complete(const struct ig_layout *l, const uint32_t *rows, uint32_t n)
@@ -89,10 +89,12 @@ static bool scales_join(const struct ig_plan *p, const struct ig_layout *l, cons
         if (l->link_of[rows[i]] == IG_NONE) return false;
         const struct ig_link *k = &p->scales.links[l->link_of[rows[i]]];
         if (k->subject == IG_NONE) return false;
-        if (k->gran != IG_GRAN_ROW && k->gran != IG_GRAN_BLOCK && k->gran != IG_GRAN_GROUP) return false;
+        if (k->gran != IG_GRAN_ROW && k->gran != IG_GRAN_BLOCK && k->gran != IG_GRAN_GROUP)
+            return false;
         const struct ig_row *subject = &p->rows[k->subject];
         const uint64_t subject_rows = subject->rank ? subject->shape[0] : 0;
-        if (k->gran == IG_GRAN_BLOCK && i + 1 < n && (!k->block[0] || subject_rows % k->block[0] != 0))
+        if (k->gran == IG_GRAN_BLOCK && i + 1 < n &&
+            (!k->block[0] || subject_rows % k->block[0] != 0))
             return false;
     }
     return true;

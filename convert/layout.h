@@ -5,17 +5,17 @@
 
 #include "convert/plan.h"
 
-struct ig_run {          /* one row or one group, as it will lie in the weights */
-    uint32_t first, n;   /* range of sorted[] */
-    uint32_t view;       /* row of the group's view, or IG_NONE */
+struct ig_run {        /* one row or one group, as it will lie in the weights */
+    uint32_t first, n; /* range of sorted[] */
+    uint32_t view;     /* row of the group's view, or IG_NONE */
 };
 struct ig_layout {
     struct ig_place *places; /* by row */
     uint32_t *sorted;        /* rows in the order of the weights, shadows last */
     struct ig_run *runs;
     uint32_t nruns, nviews;
-    uint32_t *run_of;        /* by row: its run, IG_NONE for rows of no run */
-    uint32_t *link_of;       /* by row: first link that has it as object, or IG_NONE */
+    uint32_t *run_of;  /* by row: its run, IG_NONE for rows of no run */
+    uint32_t *link_of; /* by row: first link that has it as object, or IG_NONE */
 };
 
 /* layout.c: sort and find the groups; indexes are those of the plan's rows as they are. */

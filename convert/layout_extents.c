@@ -10,7 +10,8 @@ struct cursor {
     bool small;   /* the last extent takes more small tensors */
 };
 
-static uint64_t run_bytes(const struct ig_plan *p, const struct ig_layout *l, const struct ig_run *r)
+static uint64_t run_bytes(const struct ig_plan *p, const struct ig_layout *l,
+                          const struct ig_run *r)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < r->n; i++) sum += p->rows[l->sorted[r->first + i]].bytes;
@@ -69,7 +70,8 @@ static void reserve_before(struct ig_plan *p, uint32_t row)
 {
     struct ig_from *f = &p->from[row];
     f->before = p->aux_leaves;
-    if (p->src && f->dtype != p->rows[row].dtype) p->aux_leaves += (f->bytes + IG_PAGE - 1) / IG_PAGE;
+    if (p->src && f->dtype != p->rows[row].dtype)
+        p->aux_leaves += (f->bytes + IG_PAGE - 1) / IG_PAGE;
 }
 
 ingot_status ig_layout_extents(struct ig_plan *p, const struct ig_layout *l, ingot_error *e)

@@ -108,7 +108,8 @@ ingot_status ig_layout_links(struct ig_plan *p, const struct ig_layout *l, const
         k->object = remap[k->object];
         if (k->subject != IG_NONE) k->subject = remap[k->subject];
     }
-    for (uint32_t i = 0; i < p->scales.nlinks; i++) { /* these now speak of the rows as they stand */
+    for (uint32_t i = 0; i < p->scales.nlinks;
+         i++) { /* these now speak of the rows as they stand */
         struct ig_link *k = &p->scales.links[i];
         k->object = remap[k->object];
         if (k->subject != IG_NONE) k->subject = remap[k->subject];

@@ -61,14 +61,17 @@ ingot_status ig_layout_views(struct ig_plan *p, struct ig_layout *l, ingot_error
         struct ig_run *r = &l->runs[i];
         if (r->n < 2) continue;
         const uint32_t member = l->sorted[r->first];
-        struct ig_row view = {.dtype = p->rows[member].dtype, .flags = IG_ROW_VIEW,
-                              .extent = p->rows[member].extent, .source = IG_NONE,
+        struct ig_row view = {.dtype = p->rows[member].dtype,
+                              .flags = IG_ROW_VIEW,
+                              .extent = p->rows[member].extent,
+                              .source = IG_NONE,
                               .offset = p->rows[member].offset};
         for (uint32_t k = 0; k < r->n; k++) view.bytes += p->rows[l->sorted[r->first + k]].bytes;
         return_if_error(view_name(p, l, member, &view, e));
         return_if_error(view_shape(p, l, r, &view, e));
         r->view = p->nrows;
-        p->from[p->nrows] = (struct ig_from){.pos = p->from[member].pos, .input = IG_NONE, .pads = true};
+        p->from[p->nrows] =
+            (struct ig_from){.pos = p->from[member].pos, .input = IG_NONE, .pads = true};
         p->rows[p->nrows++] = view;
         p->nviews++;
     }

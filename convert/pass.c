@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHUNK_MOST  ((size_t)4 << 20)
-#define BUFFERS     ((size_t)64 << 20) /* all chunks together */
-#define CAST_PIECE  ((size_t)256 << 10)
-#define LANES_MOST  8u
+#define CHUNK_MOST ((size_t)4 << 20)
+#define BUFFERS    ((size_t)64 << 20) /* all chunks together */
+#define CAST_PIECE ((size_t)256 << 10)
+#define LANES_MOST 8u
 
 struct input {
     const char *path;
@@ -37,9 +37,9 @@ struct pass {
     uint8_t *buffers; /* slots of IG_CARRY + chunk */
     size_t chunk;
     struct worker_state *workers;
-    uint32_t *lane_input;   /* by lane: input being read, or IG_NONE */
+    uint32_t *lane_input; /* by lane: input being read, or IG_NONE */
     uint64_t *lane_offset;
-    pthread_mutex_t lock;   /* guards next_input, done and the progress call */
+    pthread_mutex_t lock; /* guards next_input, done and the progress call */
     uint32_t next_input;
     uint64_t done;
 };
@@ -121,8 +121,8 @@ static ingot_status check_oid(const struct input *in, const uint8_t sha[IG_HASH]
     char found[65], wanted[65];
     ig_hex(found, sha, IG_HASH);
     ig_hex(wanted, in->file->oid, IG_HASH);
-    ig_fail(e, INGOT_ERR_INPUT, "%s: SHA-256 is %s, expected %s as the hub cache names it", in->path,
-            found, wanted);
+    ig_fail(e, INGOT_ERR_INPUT, "%s: SHA-256 is %s, expected %s as the hub cache names it",
+            in->path, found, wanted);
     return ig_at(e, in->path, NULL, 0);
 }
 
@@ -150,7 +150,8 @@ static ingot_status place_cast(struct pass *p, struct ig_piece *piece, struct wo
                                ingot_error *e)
 {
     struct ig_job *job = p->job;
-    const uint32_t row = piece->row, to = job->plan->rows[row].dtype, from = job->plan->from[row].dtype;
+    const uint32_t row = piece->row, to = job->plan->rows[row].dtype,
+                   from = job->plan->from[row].dtype;
     const uint64_t es = ig_dtypes[from].bits / 8, eo = ig_dtypes[to].bits / 8;
     const bool saturate = job->plan->job->saturate;
     const uint64_t first = piece->from / es, end = piece->to / es;
@@ -164,11 +165,15 @@ static ingot_status place_cast(struct pass *p, struct ig_piece *piece, struct wo
     for (uint64_t i = first; i < end;) {
         const uint64_t n = end - i < CAST_PIECE / eo ? end - i : CAST_PIECE / eo;
         const uint64_t before = w->counts.overflow;
-        ig_cast(fresh, to, piece->bytes + (i * es - piece->avail), from, n, saturate, &w->counts, &where);
+        ig_cast(fresh, to, piece->bytes + (i * es - piece->avail), from, n, saturate, &w->counts,
+                &where);
         if (w->counts.overflow != before)
             __atomic_fetch_add(&job->overflow[row], w->counts.overflow - before, __ATOMIC_RELAXED);
-        const struct ig_piece out = {.row = row, .avail = (i - back) * eo, .from = i * eo,
-                                     .to = (i + n) * eo, .bytes = fresh - back * eo,
+        const struct ig_piece out = {.row = row,
+                                     .avail = (i - back) * eo,
+                                     .from = i * eo,
+                                     .to = (i + n) * eo,
+                                     .bytes = fresh - back * eo,
                                      .leaf_buf = piece->leaf_buf};
         return_if_error(ig_emit(job, &out, e));
         i += n;
@@ -236,7 +241,8 @@ struct by_offset {
 
 static int offset_cmp(const void *a, const void *b)
 {
-    const uint64_t x = ((const struct by_offset *)a)->offset, y = ((const struct by_offset *)b)->offset;
+    const uint64_t x = ((const struct by_offset *)a)->offset,
+                   y = ((const struct by_offset *)b)->offset;
     return (x > y) - (x < y);
 }
 
@@ -342,11 +348,17 @@ ingot_status ig_pass_run(struct ig_job *job, ingot_error *e)
     pthread_mutex_init(&p.lock, NULL);
     ingot_status status = set_up(&p, slots, lanes, e);
     if (status == INGOT_OK) {
-        const struct ig_pipe pipe = {.ctx = &p, .threads = threads, .lanes = lanes, .slots = slots,
-                                     .next = next, .stages = stages, .nstages = 3};
+        const struct ig_pipe pipe = {.ctx = &p,
+                                     .threads = threads,
+                                     .lanes = lanes,
+                                     .slots = slots,
+                                     .next = next,
+                                     .stages = stages,
+                                     .nstages = 3};
         status = ig_pipe_run(&pipe, e);
     }
-    for (unsigned i = 0; p.workers && i < threads; i++) add_counts(&job->counts, &p.workers[i].counts);
+    for (unsigned i = 0; p.workers && i < threads; i++)
+        add_counts(&job->counts, &p.workers[i].counts);
     tear_down(&p);
     return status;
 }

@@ -23,7 +23,7 @@ struct ig_job {
     uint64_t xxh_at;                  /* XXH3 table in the pack */
     unsigned threads;
     struct ig_cast_counts counts;
-    uint64_t *overflow; /* by row; NULL unless something is cast */
+    uint64_t *overflow;             /* by row; NULL unless something is cast */
     uint8_t parent_digest[IG_HASH]; /* of the pack that was read, when there is a parent */
 };
 ingot_status ig_pass_run(struct ig_job *job, ingot_error *e);

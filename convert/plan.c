@@ -42,8 +42,8 @@ uint32_t ig_plan_find(const struct ig_plan *p, const char *name, size_t len)
             high = mid;
     }
     /* A key of source 0 sorts before every row of its name. */
-    const bool hit = low < p->nrows && p->rows[low].name_len == len &&
-                     memcmp(p->rows[low].name, name, len) == 0;
+    const bool hit =
+        low < p->nrows && p->rows[low].name_len == len && memcmp(p->rows[low].name, name, len) == 0;
     return hit ? low : IG_NONE;
 }
 
@@ -98,12 +98,18 @@ static ingot_status collect_files(struct ig_plan *p, ingot_error *e)
                 .name = f->name, .kind = IG_BLOB_HEADER, .bytes = data, .data = st->header};
         for (size_t k = 0; k < st->count; k++) {
             const struct ig_st_tensor *t = &st->tensors[k];
-            p->rows[p->nrows] = (struct ig_row){
-                .name = t->name, .name_len = t->name_len, .rank = t->rank, .shape = t->shape,
-                .dtype = t->dtype, .extent = IG_NONE, .source = i, .bytes = t->end - t->begin};
+            p->rows[p->nrows] = (struct ig_row){.name = t->name,
+                                                .name_len = t->name_len,
+                                                .rank = t->rank,
+                                                .shape = t->shape,
+                                                .dtype = t->dtype,
+                                                .extent = IG_NONE,
+                                                .source = i,
+                                                .bytes = t->end - t->begin};
             p->from[p->nrows++] = (struct ig_from){.offset = data + t->begin,
                                                    .bytes = t->end - t->begin,
-                                                   .input = i, .dtype = t->dtype};
+                                                   .input = i,
+                                                   .dtype = t->dtype};
         }
     }
     for (uint32_t i = 0; i < s->nblobs; i++)
@@ -115,7 +121,8 @@ static ingot_status collect_files(struct ig_plan *p, ingot_error *e)
     return INGOT_OK;
 }
 
-static ingot_status load_blob_json(struct ig_plan *p, const char *name, json_t **out, ingot_error *e)
+static ingot_status load_blob_json(struct ig_plan *p, const char *name, json_t **out,
+                                   ingot_error *e)
 {
     const uint32_t i = ig_pack_find_blob(p->parent, name, IG_BLOB_FILE);
     char *text = NULL;
@@ -156,8 +163,8 @@ static ingot_status collect_parent(struct ig_plan *p, ingot_error *e)
         struct ig_row row;
         ig_pack_row(k, i, &row);
         if (row.flags & (IG_ROW_VIEW | IG_ROW_SHADOW)) continue;
-        p->from[p->nrows] = (struct ig_from){.offset = ig_pack_pos(k, &row), .bytes = row.bytes,
-                                             .dtype = row.dtype};
+        p->from[p->nrows] = (struct ig_from){
+            .offset = ig_pack_pos(k, &row), .bytes = row.bytes, .dtype = row.dtype};
         row.flags = 0;
         row.extent = IG_NONE;
         row.offset = 0;

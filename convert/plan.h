@@ -34,38 +34,38 @@ struct ig_plan_blob {
 
 struct ig_plan {
     const struct ig_convert *job;
-    struct ig_src *src;            /* from a folder or file, or */
-    const struct ig_pack *parent;  /* from a pack */
-    struct ig_row *rows;           /* in table order, views included */
+    struct ig_src *src;           /* from a folder or file, or */
+    const struct ig_pack *parent; /* from a pack */
+    struct ig_row *rows;          /* in table order, views included */
     struct ig_from *from;
     uint32_t nrows, nviews;
-    uint32_t *order;               /* rows that copy, by position */
+    uint32_t *order; /* rows that copy, by position */
     uint32_t norder;
     struct ig_extent *extents;
     uint32_t nextents;
     struct ig_link *links;
     uint32_t nlinks;
     struct ig_scales scales;
-    struct ig_plan_blob *blobs;    /* in table order */
+    struct ig_plan_blob *blobs; /* in table order */
     uint32_t nblobs;
-    struct ig_source *sources;     /* sha256 filled while reading; borrowed names */
+    struct ig_source *sources; /* sha256 filled while reading; borrowed names */
     uint32_t nsources;
     uint64_t weights_len, aux_leaves, read_bytes; /* bytes, hashes, bytes */
     uint32_t shadows, config_blob, hf_quant_blob;
     json_t *config, *hf_quant; /* borrowed from src, owned when there is a parent */
-    void *strings;                 /* private: view names and shapes */
+    void *strings;             /* private: view names and shapes */
 };
 
 ingot_status ig_plan_make(struct ig_plan *p, ingot_error *e);
 void ig_plan_free(struct ig_plan *p);
 
 /* Steps of ig_plan_make, in order. */
-ingot_status ig_plan_collect(struct ig_plan *p, ingot_error *e);    /* rows, blobs, sources */
-ingot_status ig_plan_shadows(struct ig_plan *p, ingot_error *e);    /* duplicates and the index */
-ingot_status ig_plan_scales(struct ig_plan *p, ingot_error *e);     /* links between source rows */
-ingot_status ig_plan_casts(struct ig_plan *p, ingot_error *e);      /* dtypes and sizes of the result */
-ingot_status ig_plan_heads(struct ig_plan *p, ingot_error *e);      /* tied embedding, missing head */
-ingot_status ig_plan_layout(struct ig_plan *p, ingot_error *e);     /* groups, extents, views, links */
+ingot_status ig_plan_collect(struct ig_plan *p, ingot_error *e); /* rows, blobs, sources */
+ingot_status ig_plan_shadows(struct ig_plan *p, ingot_error *e); /* duplicates and the index */
+ingot_status ig_plan_scales(struct ig_plan *p, ingot_error *e);  /* links between source rows */
+ingot_status ig_plan_casts(struct ig_plan *p, ingot_error *e);  /* dtypes and sizes of the result */
+ingot_status ig_plan_heads(struct ig_plan *p, ingot_error *e);  /* tied embedding, missing head */
+ingot_status ig_plan_layout(struct ig_plan *p, ingot_error *e); /* groups, extents, views, links */
 
 /* rows by name, shadow flag, source */
 int ig_plan_row_cmp(const struct ig_row *a, const struct ig_row *b);

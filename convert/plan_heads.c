@@ -30,7 +30,8 @@ static struct heads find_heads(const struct ig_plan *p)
     return h;
 }
 
-static ingot_status refuse(const struct ig_plan *p, const char *name, const char *why, ingot_error *e)
+static ingot_status refuse(const struct ig_plan *p, const char *name, const char *why,
+                           ingot_error *e)
 {
     const char *root = p->src ? p->src->root : p->parent->path;
     ig_fail(e, INGOT_ERR_INPUT, "%s: tensor \"%s\" is missing, and %s", root, name, why);
@@ -49,7 +50,8 @@ static ingot_status check_present(const struct ig_plan *p, const struct heads *h
         return refuse(p, "lm_head.weight",
                       json_object_get(p->config, "tie_word_embeddings")
                           ? "tie_word_embeddings is false"
-                          : "this class does not tie it (no tie_word_embeddings)", e);
+                          : "this class does not tie it (no tie_word_embeddings)",
+                      e);
     return INGOT_OK;
 }
 
@@ -108,7 +110,8 @@ ingot_status ig_plan_heads(struct ig_plan *p, ingot_error *e)
         a->flags |= IG_ROW_TIED;
         b->flags |= IG_ROW_TIED;
     } else if (p->src) {
-        ig_src_warn(p->src, "the config ties \"%s\" to \"%s\", but their contents differ; both are kept",
+        ig_src_warn(p->src,
+                    "the config ties \"%s\" to \"%s\", but their contents differ; both are kept",
                     ig_esc(b->name, b->name_len).s, ig_esc(a->name, a->name_len).s);
     }
     return INGOT_OK;

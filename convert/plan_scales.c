@@ -38,13 +38,18 @@ static ingot_status find_among(struct ig_plan *p, struct ig_scales_in *in, ingot
 
 ingot_status ig_plan_scales(struct ig_plan *p, ingot_error *e)
 {
-    struct ig_scales_in in = {.config = p->config, .hf_quant = p->hf_quant,
-                              .config_blob = p->config_blob, .hf_quant_blob = p->hf_quant_blob};
+    struct ig_scales_in in = {.config = p->config,
+                              .hf_quant = p->hf_quant,
+                              .config_blob = p->config_blob,
+                              .hf_quant_blob = p->hf_quant_blob};
     return_if_error(find_among(p, &in, e));
     if (p->scales.stale && p->src && !p->job->accept_stale_quant) {
-        ig_fail(e, INGOT_ERR_INPUT, "%s: config.json declares quantisation (%s), but no tensor is "
-                "quantised; remove the claim, or --accept-stale-quant to keep it", p->src->root,
-                p->scales.method ? ig_esc(p->scales.method, strlen(p->scales.method)).s : "unnamed method");
+        ig_fail(e, INGOT_ERR_INPUT,
+                "%s: config.json declares quantisation (%s), but no tensor is "
+                "quantised; remove the claim, or --accept-stale-quant to keep it",
+                p->src->root,
+                p->scales.method ? ig_esc(p->scales.method, strlen(p->scales.method)).s
+                                 : "unnamed method");
         return ig_at(e, p->src->root, NULL, 0);
     }
     for (uint32_t i = 0; p->src && i < p->scales.nfindings; i++)

@@ -64,9 +64,11 @@ static ingot_status judge_copies(struct ig_plan *p, uint32_t first, uint32_t end
     for (uint32_t i = first + 1; i < end; i++) {
         const char *other = p->sources[p->rows[i].source].name;
         if (!p->src->index || !mapped)
-            return refuse(p, r, "stands in two files and no index says which counts", file, other, e);
+            return refuse(p, r, "stands in two files and no index says which counts", file, other,
+                          e);
         if (!same_shape(r, &p->rows[i]))
-            return refuse(p, r, "stands in two files with different dtype or shape", file, other, e);
+            return refuse(p, r, "stands in two files with different dtype or shape", file, other,
+                          e);
     }
     bool found = false;
     for (uint32_t i = first; i < end; i++) {
@@ -76,9 +78,11 @@ static ingot_status judge_copies(struct ig_plan *p, uint32_t first, uint32_t end
         p->rows[i].flags |= IG_ROW_SHADOW;
         p->shadows++;
     }
-    if (!found) return refuse(p, r, "is mapped by the index to a file that lacks it", mapped, file, e);
+    if (!found)
+        return refuse(p, r, "is mapped by the index to a file that lacks it", mapped, file, e);
     if (p->src->index && !mapped && !p->job->keep_unindexed)
-        return refuse(p, r, "is not in the index (--keep-unindexed keeps it); it stands in", file, NULL, e);
+        return refuse(p, r, "is not in the index (--keep-unindexed keeps it); it stands in", file,
+                      NULL, e);
     return INGOT_OK;
 }
 
@@ -124,7 +128,8 @@ ingot_status ig_plan_shadows(struct ig_plan *p, ingot_error *e)
     if (p->job->dtype >= 0) { /* a derived pack rebuilds no files, so it needs no second copies */
         uint32_t n = 0;
         for (uint32_t i = 0; i < p->nrows; i++)
-            if (!(p->rows[i].flags & IG_ROW_SHADOW)) p->rows[n] = p->rows[i], p->from[n++] = p->from[i];
+            if (!(p->rows[i].flags & IG_ROW_SHADOW))
+                p->rows[n] = p->rows[i], p->from[n++] = p->from[i];
         p->nrows = n;
         return INGOT_OK;
     }

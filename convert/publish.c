@@ -11,7 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-ingot_status ig_publish_name(const struct ig_convert *c, const char *label, char **name, ingot_error *e)
+ingot_status ig_publish_name(const struct ig_convert *c, const char *label, char **name,
+                             ingot_error *e)
 {
     if (c->name) {
         return_if_error(ig_name_check(c->name, e));
@@ -37,8 +38,8 @@ static json_t *digest_json(const char *prefix, const uint8_t digest[IG_HASH])
 }
 
 /* What the pack does not commit to: shown as "claimed", never relied on. */
-static ingot_status write_origin(const struct ig_store *s, const struct ig_job *job, const char *hex,
-                                 ingot_error *e)
+static ingot_status write_origin(const struct ig_store *s, const struct ig_job *job,
+                                 const char *hex, ingot_error *e)
 {
     const struct ig_src *src = job->plan->src;
     char when[32];
@@ -46,8 +47,8 @@ static ingot_status write_origin(const struct ig_store *s, const struct ig_job *
     const time_t now = time(NULL);
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
     char *path = src ? realpath(src->root, NULL) : strdup(job->plan->parent->path);
-    json_t *o = json_pack("{s:s,s:s,s:s*}", "converter", "ingot " PACKAGE_VERSION, "converted", when,
-                          "source", path);
+    json_t *o = json_pack("{s:s,s:s,s:s*}", "converter", "ingot " PACKAGE_VERSION, "converted",
+                          when, "source", path);
     free(path);
     struct ig_temp t = {.fd = -1};
     char *text = NULL, *file = ig_format("%s.origin.json", hex);
@@ -79,7 +80,8 @@ static ingot_status write_signature(const struct ig_store *s, const struct ig_sr
     for (char *c = flat; c && *c; c++)
         if (*c == '/') *c = '_';
     char *file = flat ? ig_format("%s.sigs/%s", hex, flat) : NULL;
-    ingot_status status = file ? ig_read_file(f->path, IG_BLOB_MOST, &text, &n, e) : ig_no_memory(e);
+    ingot_status status =
+        file ? ig_read_file(f->path, IG_BLOB_MOST, &text, &n, e) : ig_no_memory(e);
     if (status == INGOT_OK) status = ig_temp_open(s, &t, e);
     if (status == INGOT_OK) status = ig_pwrite(t.fd, file, text, n, 0, e);
     if (status == INGOT_OK) status = ig_temp_publish(s, &t, file, e);
@@ -115,8 +117,10 @@ static ingot_status check_name(const struct ig_store *s, const struct ig_job *jo
     char was[65], is[65];
     ig_hex(was, old, IG_HASH);
     ig_hex(is, made->digest, IG_HASH);
-    return ig_fail(e, INGOT_ERR_EXISTS, "the name \"%s\" means %s, not the new %s; -n gives another "
-                   "name, --force replaces it", made->name, was, is);
+    return ig_fail(e, INGOT_ERR_EXISTS,
+                   "the name \"%s\" means %s, not the new %s; -n gives another "
+                   "name, --force replaces it",
+                   made->name, was, is);
 }
 
 static json_t *sources_json(const struct ig_plan *p)
@@ -134,13 +138,14 @@ static json_t *make_report(const struct ig_store *s, const struct ig_job *job,
 {
     const struct ig_plan *p = job->plan;
     char *path = ig_store_path(s, "packs", file);
-    json_t *r = json_pack(
-        "{s:s,s:o,s:o,s:s*,s:I,s:I,s:I,s:I,s:o,s:I,s:O}", "name", made->name, "digest",
-        digest_json("fsverity-sha256:", made->digest), "content",
-        digest_json("ingot-content-v1:", made->content), "pack", path, "bytes",
-        (json_int_t)made->size, "tensors", (json_int_t)(p->nrows - p->nviews - p->shadows), "views",
-        (json_int_t)p->nviews, "shadowed", (json_int_t)p->shadows, "sources", sources_json(p),
-        "blobs", (json_int_t)p->nblobs, "derivation", json_object_get(made->manifest, "derivation"));
+    json_t *r = json_pack("{s:s,s:o,s:o,s:s*,s:I,s:I,s:I,s:I,s:o,s:I,s:O}", "name", made->name,
+                          "digest", digest_json("fsverity-sha256:", made->digest), "content",
+                          digest_json("ingot-content-v1:", made->content), "pack", path, "bytes",
+                          (json_int_t)made->size, "tensors",
+                          (json_int_t)(p->nrows - p->nviews - p->shadows), "views",
+                          (json_int_t)p->nviews, "shadowed", (json_int_t)p->shadows, "sources",
+                          sources_json(p), "blobs", (json_int_t)p->nblobs, "derivation",
+                          json_object_get(made->manifest, "derivation"));
     free(path);
     if (!r) return NULL;
     if (p->src) {
@@ -154,8 +159,9 @@ static json_t *make_report(const struct ig_store *s, const struct ig_job *job,
     return r;
 }
 
-static ingot_status publish_locked(const struct ig_store *s, struct ig_job *job, struct ig_made *made,
-                                   const char *hex, const char *file, ingot_error *e)
+static ingot_status publish_locked(const struct ig_store *s, struct ig_job *job,
+                                   struct ig_made *made, const char *hex, const char *file,
+                                   ingot_error *e)
 {
     char *tree = ig_format("%s.tree", hex);
     ingot_status status = tree ? check_name(s, job, made, e) : ig_no_memory(e);

@@ -15,7 +15,8 @@ struct ig_made {
     uint8_t digest[IG_HASH], content[IG_HASH];
 };
 /* The name that -n or the label gives, checked; caller frees. */
-ingot_status ig_publish_name(const struct ig_convert *c, const char *label, char **name, ingot_error *e);
+ingot_status ig_publish_name(const struct ig_convert *c, const char *label, char **name,
+                             ingot_error *e);
 /* Pack, tree, origin note and signatures into packs/, then the name. */
 ingot_status ig_publish(const struct ig_store *s, struct ig_job *job, struct ig_made *made,
                         json_t **report, ingot_error *e);

@@ -57,16 +57,16 @@ struct ig_sc_decl {
     const char *file; /* "config.json" */
     uint32_t blob;
     enum ig_sc_family family;
-    const char *method;             /* as written, or NULL */
-    const char *at_method;          /* pointer of it */
-    const char *algo, *at_algo;     /* ModelOpt's quant_algo, or NULL */
-    struct ig_sc_scheme scheme;     /* of all modules, unless there are groups or layers */
-    struct ig_sc_group *groups;     /* owned */
+    const char *method;         /* as written, or NULL */
+    const char *at_method;      /* pointer of it */
+    const char *algo, *at_algo; /* ModelOpt's quant_algo, or NULL */
+    struct ig_sc_scheme scheme; /* of all modules, unless there are groups or layers */
+    struct ig_sc_group *groups; /* owned */
     uint32_t ngroups;
-    const json_t *layers;           /* ModelOpt's quantized_layers, or NULL */
+    const json_t *layers; /* ModelOpt's quantized_layers, or NULL */
     const char *at_layers;
-    bool ue8m0;                     /* scale_fmt ue8m0 */
-    const char *at_expert;          /* pointer of expert_dtype fp4, or NULL */
+    bool ue8m0;            /* scale_fmt ue8m0 */
+    const char *at_expert; /* pointer of expert_dtype fp4, or NULL */
     struct {
         bool stated;      /* the key is there, even if null */
         bool declared;    /* a quantised KV cache is declared */
@@ -116,8 +116,8 @@ struct ig_sc_match {
 /* Why an operation is unknown. The second group is reported once, with a count. */
 enum ig_sc_why {
     IG_WHY_KNOWN,
-    IG_WHY_NAME,   /* the declared producer writes no such tensor */
-    IG_WHY_DTYPE,  /* the dtypes contradict the declaration */
+    IG_WHY_NAME,  /* the declared producer writes no such tensor */
+    IG_WHY_DTYPE, /* the dtypes contradict the declaration */
     IG_WHY_UNDECLARED,
     IG_WHY_METHOD,
     IG_WHY_FORMAT,
@@ -130,11 +130,16 @@ enum ig_sc_why {
 };
 
 /* Bits of ig_scan.flags, one byte a row. */
-enum { IG_SCF_SCALED = 1, IG_SCF_GLOBAL = 2, IG_SCF_OBJECT = 4, IG_SCF_NAMED = 8,
-       IG_SCF_NVFP4 = 16 };
+enum {
+    IG_SCF_SCALED = 1,
+    IG_SCF_GLOBAL = 2,
+    IG_SCF_OBJECT = 4,
+    IG_SCF_NAMED = 8,
+    IG_SCF_NVFP4 = 16
+};
 
 #define IG_SC_MAX_FINDINGS 1000u
-#define IG_SC_BUDGET (1u << 27) /* steps that matching of patterns may take in all */
+#define IG_SC_BUDGET       (1u << 27) /* steps that matching of patterns may take in all */
 
 struct ig_scan {
     const struct ig_scales_in *in;
@@ -153,7 +158,7 @@ struct ig_scan {
     struct {
         uint32_t row; /* IG_NONE: empty */
         struct ig_sc_scheme scheme;
-    } last[2]; /* the scheme of the weight looked at last, a declaration */
+    } last[2];           /* the scheme of the weight looked at last, a declaration */
     bool pattern_unread; /* a pattern was not understood, or the budget is spent */
     char *buf;           /* a module's name as a C string */
     size_t buf_cap;

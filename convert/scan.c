@@ -73,8 +73,8 @@ static ingot_status resolve_link(struct ig_src_file *f, ingot_error *e)
 
 static ingot_status walk(struct scan *c, const char *folder, const char *prefix, int depth);
 
-static ingot_status visit_folder(struct scan *c, const char *path, const char *name, const char *base,
-                                 const struct stat *st, int depth)
+static ingot_status visit_folder(struct scan *c, const char *path, const char *name,
+                                 const char *base, const struct stat *st, int depth)
 {
     if (strcmp(base, ".git") == 0 || strcmp(base, ".cache") == 0) return INGOT_OK;
     if (st->st_dev == c->s->skip.st_dev && st->st_ino == c->s->skip.st_ino) return INGOT_OK;
@@ -123,7 +123,8 @@ static ingot_status visit(struct scan *c, const char *folder, const char *prefix
 static ingot_status walk(struct scan *c, const char *folder, const char *prefix, int depth)
 {
     if (depth > DEEPEST)
-        return ig_fail(c->e, INGOT_ERR_INPUT, "%s: folders nest more than %d deep", folder, DEEPEST);
+        return ig_fail(c->e, INGOT_ERR_INPUT, "%s: folders nest more than %d deep", folder,
+                       DEEPEST);
     DIR *dir = opendir(folder);
     if (!dir) return ig_fail_sys(c->e, errno, "%s: cannot list", folder);
     ingot_status status = INGOT_OK;
@@ -155,7 +156,8 @@ static ingot_status refuse_unfinished(const struct list *all, ingot_error *e)
             more = ig_format("%s%s%s (unfinished download)", names ? names : "", sep,
                              ig_esc(f->name, strlen(f->name)).s);
             partial++;
-        } else if (f->st.st_size <= 1024 && ig_read_file(f->path, 1024, &text, &n, NULL) == INGOT_OK &&
+        } else if (f->st.st_size <= 1024 &&
+                   ig_read_file(f->path, 1024, &text, &n, NULL) == INGOT_OK &&
                    ig_lfs_pointer(text, n, oid, &size)) {
             more = ig_format("%s%s%s (oid sha256:%s, %llu bytes)", names ? names : "", sep,
                              ig_esc(f->name, strlen(f->name)).s, oid, (unsigned long long)size);
@@ -165,8 +167,9 @@ static ingot_status refuse_unfinished(const struct list *all, ingot_error *e)
         if (more) free(names), names = more;
     }
     if (pointers + partial == 0) return INGOT_OK;
-    ig_fail(e, INGOT_ERR_INPUT, "%zu Git-LFS pointers and %zu unfinished downloads in place of files: %s",
-            pointers, partial, names ? names : "");
+    ig_fail(e, INGOT_ERR_INPUT,
+            "%zu Git-LFS pointers and %zu unfinished downloads in place of files: %s", pointers,
+            partial, names ? names : "");
     free(names);
     return INGOT_ERR_INPUT;
 }
@@ -179,8 +182,10 @@ static ingot_status refuse_partial_blobs(const struct ig_src *s, ingot_error *e)
     DIR *dir = folder ? opendir(folder) : NULL;
     for (struct dirent *d; dir && status == INGOT_OK && (d = readdir(dir));)
         if (ends_with(d->d_name, ".incomplete"))
-            status = ig_fail(e, INGOT_ERR_INPUT, "%s/%s: unfinished download beside this snapshot; "
-                             "finish it or remove it", folder, ig_esc(d->d_name, strlen(d->d_name)).s);
+            status = ig_fail(e, INGOT_ERR_INPUT,
+                             "%s/%s: unfinished download beside this snapshot; "
+                             "finish it or remove it",
+                             folder, ig_esc(d->d_name, strlen(d->d_name)).s);
     if (dir) closedir(dir);
     free(folder);
     return status;
@@ -192,7 +197,8 @@ static bool is_signature(const struct ig_src_file *f)
     size_t n = 0;
     json_t *v = NULL;
     bool yes = false;
-    if ((ends_with(f->name, ".sig") || ends_with(f->name, ".json") || ends_with(f->name, ".sigstore")) &&
+    if ((ends_with(f->name, ".sig") || ends_with(f->name, ".json") ||
+         ends_with(f->name, ".sigstore")) &&
         ig_read_file(f->path, 4 << 20, &text, &n, NULL) == INGOT_OK &&
         memmem(text, n, "dev.sigstore.bundle", 19) &&
         ig_json_load(text, n, f->path, IG_JSON_LAST_WINS, &v, NULL) == INGOT_OK) {
@@ -220,15 +226,15 @@ static bool is_mapped(const struct ig_src *s, const char *name)
 {
     const char *key;
     json_t *shard;
-    json_object_foreach(s->index, key, shard)
-        if (strcmp(json_string_value(shard), name) == 0) return true;
+    json_object_foreach(s->index, key,
+                        shard) if (strcmp(json_string_value(shard), name) == 0) return true;
     return false;
 }
 
 static void hold_not(struct ig_src *s, const struct ig_src_file *f)
 {
-    json_array_append_new(s->not_held, json_pack("{s:s,s:I}", "name", f->name, "size",
-                                                 (json_int_t)f->st.st_size));
+    json_array_append_new(
+        s->not_held, json_pack("{s:s,s:I}", "name", f->name, "size", (json_int_t)f->st.st_size));
     if (is_foreign(f->name) || ends_with(f->name, ".safetensors"))
         ig_src_warn(s, "%s: not used (%lld bytes)", ig_esc(f->name, strlen(f->name)).s,
                     (long long)f->st.st_size);
@@ -241,7 +247,8 @@ static bool is_weights(const struct ig_src *s, const struct ig_src_file *f)
 }
 
 /* Without a single usable file: say what is there instead. */
-static ingot_status refuse_no_weights(const struct ig_src *s, const struct list *all, ingot_error *e)
+static ingot_status refuse_no_weights(const struct ig_src *s, const struct list *all,
+                                      ingot_error *e)
 {
     char *names = NULL;
     size_t shown = 0;
@@ -251,8 +258,9 @@ static ingot_status refuse_no_weights(const struct ig_src *s, const struct list 
                                ig_esc(name, strlen(name)).s);
         free(names), names = more;
     }
-    ig_fail(e, INGOT_ERR_INPUT, "%s: no *.safetensors file here (other formats are not read); found %s%s",
-            s->root, names ? names : "nothing", all->n > shown ? ", ..." : "");
+    ig_fail(e, INGOT_ERR_INPUT,
+            "%s: no *.safetensors file here (other formats are not read); found %s%s", s->root,
+            names ? names : "nothing", all->n > shown ? ", ..." : "");
     free(names);
     return INGOT_ERR_INPUT;
 }
@@ -305,7 +313,8 @@ static ingot_status scan_file(struct scan *c, const char *path)
     struct ig_src_file f = {.path = strdup(path), .name = strdup(base ? base + 1 : path)};
     ingot_status status = f.path && f.name ? resolve_link(&f, c->e) : ig_no_memory(c->e);
     if (status == INGOT_OK && !ig_utf8_valid(f.name, strlen(f.name)))
-        status = ig_fail(c->e, INGOT_ERR_INPUT, "%s: file name is not UTF-8", ig_esc(path, strlen(path)).s);
+        status = ig_fail(c->e, INGOT_ERR_INPUT, "%s: file name is not UTF-8",
+                         ig_esc(path, strlen(path)).s);
     if (status == INGOT_OK) status = add(&c->all, &f, c->e);
     if (status != INGOT_OK) {
         free(f.path), free(f.name);
@@ -323,8 +332,10 @@ ingot_status ig_src_scan(struct ig_src *s, ingot_error *e)
     struct stat st;
     struct scan scan = {.s = s, .e = e};
     if (stat(s->root, &st) != 0) return ig_fail_sys(e, errno, "%s: cannot open", s->root);
-    const ingot_status status = S_ISDIR(st.st_mode) ? scan_folder(&scan) : scan_file(&scan, s->root);
-    for (size_t i = 0; i < scan.all.n; i++) free(scan.all.files[i].name), free(scan.all.files[i].path);
+    const ingot_status status =
+        S_ISDIR(st.st_mode) ? scan_folder(&scan) : scan_file(&scan, s->root);
+    for (size_t i = 0; i < scan.all.n; i++)
+        free(scan.all.files[i].name), free(scan.all.files[i].path);
     free(scan.all.files);
     return status;
 }

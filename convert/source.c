@@ -65,8 +65,10 @@ ingot_status ig_src_open(const struct ig_convert *c, const char *store_root, str
                          ingot_error *e)
 {
     struct stat st;
-    *s = (struct ig_src){.not_held = json_array(), .warnings = json_array(),
-                         .config_blob = IG_NONE, .hf_quant_blob = IG_NONE};
+    *s = (struct ig_src){.not_held = json_array(),
+                         .warnings = json_array(),
+                         .config_blob = IG_NONE,
+                         .hf_quant_blob = IG_NONE};
     if (!s->not_held || !s->warnings) return ig_no_memory(e);
     if (stat(store_root, &s->skip) != 0) s->skip = (struct stat){0};
     return_if_error(ig_src_locate(s, c->source, e));

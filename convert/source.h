@@ -13,28 +13,28 @@
 #define IG_BLOB_MOST ((uint64_t)64 << 20)
 
 struct ig_src_file {
-    char *name; /* relative to SRC, '/' separated: what the pack calls it */
-    char *path; /* to open and for messages */
-    struct stat st;  /* as it was planned; see ig_src_file_open */
-    bool has_oid;    /* a hub blob named by its SHA-256 */
+    char *name;     /* relative to SRC, '/' separated: what the pack calls it */
+    char *path;     /* to open and for messages */
+    struct stat st; /* as it was planned; see ig_src_file_open */
+    bool has_oid;   /* a hub blob named by its SHA-256 */
     uint8_t oid[IG_HASH];
     struct ig_st header; /* weights only */
 };
 
 struct ig_src {
-    char *root;  /* the folder that is read; for a single file the file */
-    char *label; /* default store name */
+    char *root;     /* the folder that is read; for a single file the file */
+    char *label;    /* default store name */
     char *repo;     /* "org/name" from a hub cache, or NULL */
     char *revision; /* 40 hex, or NULL */
     struct ig_src_file *weights, *blobs, *sigs; /* each ascending by name */
     uint32_t nweights, nblobs, nsigs;
-    json_t *not_held; /* [{"name","size"}]: larger files and foreign weight formats */
-    json_t *warnings; /* [text] */
+    json_t *not_held;          /* [{"name","size"}]: larger files and foreign weight formats */
+    json_t *warnings;          /* [text] */
     json_t *config, *hf_quant; /* or NULL */
     uint32_t config_blob, hf_quant_blob; /* index among the blobs, or IG_NONE */
-    json_t *index;             /* the weight_map, or NULL */
-    json_t *total_size;        /* what the index says of the tensors' bytes, or NULL */
-    struct stat skip;          /* a folder that is never entered: the store itself */
+    json_t *index;                       /* the weight_map, or NULL */
+    json_t *total_size;                  /* what the index says of the tensors' bytes, or NULL */
+    struct stat skip;                    /* a folder that is never entered: the store itself */
 };
 
 /* Everything below fills part of an ig_src that ig_src_free releases, whatever happened. */
@@ -55,7 +55,8 @@ ingot_status ig_src_read_index(struct ig_src *s, const char *path, ingot_error *
 ingot_status ig_src_check_shards(struct ig_src *s, ingot_error *e); /* every shard is here */
 /* config.c */
 ingot_status ig_src_read_config(struct ig_src *s, const struct ig_convert *c, ingot_error *e);
-/* What the config says of the head: 1 tied, 0 not, -1 unknown (class default of an unknown class). */
+/* What the config says of the head: 1 tied, 0 not, -1 unknown (class default of an unknown class).
+ */
 int ig_config_tied(const json_t *config);
 /* A class in the table whose default is known, such as "Phi3ForCausalLM"; NULL for others. */
 const char *ig_config_class(const json_t *config);

@@ -48,12 +48,12 @@ typedef enum ingot_status {
  */
 typedef struct ingot_error {
     ingot_status status;
-    int sys_errno;         /* errno of the failing call, or 0 */
-    int has_offset;        /* offset is meaningful */
-    uint64_t offset;       /* byte offset inside file */
-    char message[4096];    /* the whole line, no newline, names everything below */
-    char file[512];        /* the file concerned, or "" */
-    char tensor[256];      /* the tensor concerned, or "" */
+    int sys_errno;      /* errno of the failing call, or 0 */
+    int has_offset;     /* offset is meaningful */
+    uint64_t offset;    /* byte offset inside file */
+    char message[4096]; /* the whole line, no newline, names everything below */
+    char file[512];     /* the file concerned, or "" */
+    char tensor[256];   /* the tensor concerned, or "" */
 } ingot_error;
 
 /* Version of the library that runs, "MAJOR.MINOR.PATCH"; static storage. */
@@ -99,8 +99,8 @@ typedef struct ingot_tensor {
     uint32_t rank;         /* 0 is a scalar */
     const uint64_t *shape; /* rank dimensions, row-major, the slowest first */
     uint64_t bytes;
-    uint64_t offset;       /* of the first byte in the pack file; 0 when bytes is 0 */
-    int is_view;           /* several tensors as one, such as a fused q, k, v */
+    uint64_t offset;                    /* of the first byte in the pack file; 0 when bytes is 0 */
+    int is_view;                        /* several tensors as one, such as a fused q, k, v */
     uint8_t digest[INGOT_DIGEST_BYTES]; /* fs-verity SHA-256 of the bytes */
 } ingot_tensor;
 

@@ -9,19 +9,20 @@ static json_t *to_json(const struct ig_devices *d)
     json_t *list = json_array();
     for (int i = 0; i < d->n; i++) {
         const struct ig_device *k = &d->list[i];
-        json_array_append_new(list, json_pack("{s:i,s:s,s:s,s:s,s:[i,i],s:i,s:I}", "index", k->index,
-                                              "name", k->name, "uuid", k->uuid, "pci", k->pci,
-                                              "compute_capability", k->major, k->minor,
-                                              "multiprocessors", k->multiprocessors, "memory",
-                                              (json_int_t)k->memory));
+        json_array_append_new(list,
+                              json_pack("{s:i,s:s,s:s,s:s,s:[i,i],s:i,s:I}", "index", k->index,
+                                        "name", k->name, "uuid", k->uuid, "pci", k->pci,
+                                        "compute_capability", k->major, k->minor, "multiprocessors",
+                                        k->multiprocessors, "memory", (json_int_t)k->memory));
     }
-    return json_pack("{s:b,s:i,s:i,s:o}", "cuda", d->built, "runtime", d->runtime, "driver", d->driver,
-                     "devices", list);
+    return json_pack("{s:b,s:i,s:i,s:o}", "cuda", d->built, "runtime", d->runtime, "driver",
+                     d->driver, "devices", list);
 }
 
 static void print_table(const struct ig_devices *d)
 {
-    static const char *const heads[] = {"DEVICE", "NAME", "MEMORY", "CC", "SMS", "PCI", "UUID", NULL};
+    static const char *const heads[] = {"DEVICE", "NAME", "MEMORY", "CC",
+                                        "SMS",    "PCI",  "UUID",   NULL};
     struct ig_table *t = ig_table_new(heads, "llrlrll");
     for (int i = 0; i < d->n; i++) {
         const struct ig_device *k = &d->list[i];
@@ -50,7 +51,7 @@ int ig_cmd_devices(int argc, char **argv)
     else if (d.n > 0)
         print_table(&d);
     else
-        printf("no CUDA device: %s\n", !d.built      ? "built without CUDA"
+        printf("no CUDA device: %s\n", !d.built    ? "built without CUDA"
                                        : !d.driver ? "no driver"
                                                    : "the driver lists none");
     ig_devices_free(&d);

@@ -13,9 +13,11 @@ ingot_status ig_devices_list(struct ig_devices *out, ingot_error *e)
     out->built = true;
     const int err = ig_cuda_devices(out, &why);
     if (err == 0) return INGOT_OK;
-    ig_fail(e, INGOT_ERR_IO, "CUDA: cannot list devices: %s (%d); the driver knows CUDA %d.%d, this "
-            "program was built with %d.%d", why, err, out->driver / 1000, out->driver % 1000 / 10,
-            out->runtime / 1000, out->runtime % 1000 / 10);
+    ig_fail(e, INGOT_ERR_IO,
+            "CUDA: cannot list devices: %s (%d); the driver knows CUDA %d.%d, this "
+            "program was built with %d.%d",
+            why, err, out->driver / 1000, out->driver % 1000 / 10, out->runtime / 1000,
+            out->runtime % 1000 / 10);
     ig_devices_free(out);
     return INGOT_ERR_IO;
 #else

@@ -8,15 +8,15 @@
 struct ig_device {
     int index;
     char name[128];
-    char uuid[48];      /* "GPU-xxxxxxxx-...", as the driver's own tools write it */
-    char pci[24];       /* "0000:01:00.0" */
-    int major, minor;   /* compute capability */
+    char uuid[48];    /* "GPU-xxxxxxxx-...", as the driver's own tools write it */
+    char pci[24];     /* "0000:01:00.0" */
+    int major, minor; /* compute capability */
     int multiprocessors;
-    uint64_t memory;    /* bytes */
+    uint64_t memory; /* bytes */
 };
 struct ig_devices {
-    bool built;           /* with CUDA at all */
-    int runtime, driver;  /* versions as CUDA counts: 13000 is 13.0; driver 0: none found */
+    bool built;          /* with CUDA at all */
+    int runtime, driver; /* versions as CUDA counts: 13000 is 13.0; driver 0: none found */
     struct ig_device *list;
     int n;
 };

@@ -34,7 +34,8 @@ static ingot_status print_config(const struct ig_show *s, ingot_error *e)
     const uint32_t i = ig_pack_find_blob(&s->pack, "config.json", IG_BLOB_FILE);
     char *text = NULL;
     size_t n = 0;
-    if (i == IG_NONE) return ig_fail(e, INGOT_ERR_NOT_FOUND, "%s: holds no config.json", s->pack.path);
+    if (i == IG_NONE)
+        return ig_fail(e, INGOT_ERR_NOT_FOUND, "%s: holds no config.json", s->pack.path);
     return_if_error(ig_pack_read_blob(&s->pack, i, &text, &n, e));
     fwrite(text, 1, n, stdout);
     free(text);

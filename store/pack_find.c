@@ -87,8 +87,9 @@ ingot_status ig_pack_read_blob(const struct ig_pack *p, uint32_t i, char **data,
     if (status == INGOT_OK) {
         ig_sha256(sha, buf, (size_t)blob.bytes);
         if (memcmp(sha, blob.sha256, IG_HASH) != 0)
-            status = pack_fail(p, e, blob.offset, "blob \"%s\" is damaged: its SHA-256 does not match",
-                               ig_esc(blob.name, blob.name_len).s);
+            status =
+                pack_fail(p, e, blob.offset, "blob \"%s\" is damaged: its SHA-256 does not match",
+                          ig_esc(blob.name, blob.name_len).s);
     }
     if (status != INGOT_OK) {
         free(buf);

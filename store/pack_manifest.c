@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MANIFEST_MOST ((uint64_t)64 << 20)
+#define MANIFEST_MOST  ((uint64_t)64 << 20)
 #define CONTENT_PREFIX "ingot-content-v1:"
 
 static ingot_status check_canonical(const struct ig_pack *p, const struct region *r, ingot_error *e)
@@ -35,8 +35,7 @@ static bool read_source(const json_t *v, struct ig_source *out)
     out->name = json_string_value(name);
     out->bytes = (uint64_t)json_integer_value(size);
     return out->name && json_string_length(name) == strlen(out->name) &&
-           ig_safe_path(out->name, strlen(out->name)) &&
-           out->bytes < ((uint64_t)1 << 53) &&
+           ig_safe_path(out->name, strlen(out->name)) && out->bytes < ((uint64_t)1 << 53) &&
            read_digest(json_object_get(v, "sha256"), "", out->sha256);
 }
 
@@ -62,15 +61,16 @@ ingot_status ig_pack_read_manifest(struct ig_pack *p, ingot_error *e)
     if (r->bytes > MANIFEST_MOST)
         return pack_fail(p, e, r->offset, "manifest of %llu bytes, expected at most %llu",
                          (unsigned long long)r->bytes, (unsigned long long)MANIFEST_MOST);
-    return_if_error(
-        ig_json_load((const char *)r->data, (size_t)r->bytes, p->path, 0, &p->manifest, e) == INGOT_OK
-            ? INGOT_OK
-            : pack_fail(p, e, r->offset, "manifest is not JSON"));
+    return_if_error(ig_json_load((const char *)r->data, (size_t)r->bytes, p->path, 0, &p->manifest,
+                                 e) == INGOT_OK
+                        ? INGOT_OK
+                        : pack_fail(p, e, r->offset, "manifest is not JSON"));
     return_if_error(check_canonical(p, r, e));
     const json_t *derivation = json_object_get(p->manifest, "derivation");
     const json_t *rules = json_object_get(p->manifest, "rules");
     if (json_object_size(p->manifest) != 4 || !json_is_string(json_object_get(derivation, "kind")))
-        return pack_fail(p, e, r->offset, "manifest: expected content, derivation, rules and sources");
+        return pack_fail(p, e, r->offset,
+                         "manifest: expected content, derivation, rules and sources");
     if (!json_is_integer(rules) || json_integer_value(rules) < 1 ||
         json_integer_value(rules) > UINT32_MAX)
         return pack_fail(p, e, r->offset, "manifest: rules is not a positive integer");

@@ -17,7 +17,7 @@ struct ig_pack_tables {
     uint8_t superblock[IG_PAGE];
     struct region *extra; /* optional regions of unknown type, skipped by readers */
     uint32_t nextra;
-    uint64_t regions_end; /* of the region table, in the file */
+    uint64_t regions_end;           /* of the region table, in the file */
     uint32_t dtypes[IG_DTYPES + 1]; /* enum of base.h for each record of the dtype table */
     uint32_t ndtypes;
 };

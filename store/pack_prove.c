@@ -28,17 +28,19 @@ static void overlay(const struct ig_pack *p, uint8_t *window, uint64_t at, size_
 {
     struct region copies[REGION_TYPES];
     memcpy(copies, p->t->regions, sizeof copies);
-    copies[0] = (struct region){.offset = p->tail, .bytes = IG_PAGE,
-                                .data = (uint8_t *)p->t->superblock};
+    copies[0] =
+        (struct region){.offset = p->tail, .bytes = IG_PAGE, .data = (uint8_t *)p->t->superblock};
     for (int i = 0; i < REGION_TYPES; i++) {
         const struct region *r = &copies[i];
         const uint64_t from = r->offset > at ? r->offset : at;
         const uint64_t to = r->offset + r->bytes < at + n ? r->offset + r->bytes : at + n;
-        if (r->data && from < to) memcpy(window + (from - at), r->data + (from - r->offset), to - from);
+        if (r->data && from < to)
+            memcpy(window + (from - at), r->data + (from - r->offset), to - from);
     }
 }
 
-static ingot_status add_tail(const struct ig_pack *p, struct ig_tree *t, uint8_t *window, ingot_error *e)
+static ingot_status add_tail(const struct ig_pack *p, struct ig_tree *t, uint8_t *window,
+                             ingot_error *e)
 {
     uint8_t leaves[WINDOW / IG_PAGE * IG_HASH];
     for (uint64_t at = p->tail; at < p->size;) {
@@ -69,6 +71,7 @@ ingot_status ig_pack_prove(const struct ig_pack *p, const uint8_t digest[IG_HASH
     char wanted[65], is[65];
     ig_hex(wanted, digest, IG_HASH);
     ig_hex(is, found, IG_HASH);
-    ig_fail(e, INGOT_ERR_CHECK, "%s: the tail gives the digest %s, expected %s", p->path, is, wanted);
+    ig_fail(e, INGOT_ERR_CHECK, "%s: the tail gives the digest %s, expected %s", p->path, is,
+            wanted);
     return ig_at(e, p->path, NULL, 0);
 }

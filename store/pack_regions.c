@@ -44,10 +44,11 @@ static ingot_status take_record(struct ig_pack *p, const uint8_t *r, uint64_t at
     const uint32_t type = ig_get32(r), flags = ig_get32(r + 4);
     const uint64_t offset = ig_get64(r + 8), bytes = ig_get64(r + 16), size = ig_get64(r + 24);
     if (offset % IG_PAGE != 0 || offset < *end || offset > p->size || bytes > p->size - offset)
-        return pack_fail(p, e, at, "region of type %u (%llu bytes at %llu) does not fit the tail", type,
-                         (unsigned long long)bytes, (unsigned long long)offset);
+        return pack_fail(p, e, at, "region of type %u (%llu bytes at %llu) does not fit the tail",
+                         type, (unsigned long long)bytes, (unsigned long long)offset);
     if (flags > REGION_REQUIRED || !ig_all_zero(r + 48, 16))
-        return pack_fail(p, e, at, "region of type %u: unknown flags or reserved bytes not zero", type);
+        return pack_fail(p, e, at, "region of type %u: unknown flags or reserved bytes not zero",
+                         type);
     *end = ig_round_up(offset + bytes, IG_PAGE);
     if (type == 0 || type >= REGION_TYPES) {
         struct region *extra = &p->t->extra[p->t->nextra++];
@@ -60,7 +61,8 @@ static ingot_status take_record(struct ig_pack *p, const uint8_t *r, uint64_t at
     if (region->offset)
         return pack_fail(p, e, at, "two regions of type %u (%s)", type, region_names[type]);
     if (!(flags & REGION_REQUIRED) || size != record_sizes[type] || (size && bytes % size != 0))
-        return pack_fail(p, e, at, "%s: record size %llu in %llu bytes, expected required records of %llu",
+        return pack_fail(p, e, at,
+                         "%s: record size %llu in %llu bytes, expected required records of %llu",
                          region_names[type], (unsigned long long)size, (unsigned long long)bytes,
                          (unsigned long long)record_sizes[type]);
     *region = (struct region){.offset = offset, .bytes = bytes};
@@ -129,12 +131,14 @@ ingot_status ig_pack_read_regions(struct ig_pack *p, ingot_error *e)
         if (!stays_on_disk(type)) sum += r[type].bytes;
     }
     if (sum > TABLES_MOST)
-        return pack_fail(p, e, p->tail, "tables of %llu bytes, more than the %llu this reader takes",
+        return pack_fail(p, e, p->tail,
+                         "tables of %llu bytes, more than the %llu this reader takes",
                          (unsigned long long)sum, (unsigned long long)TABLES_MOST);
     for (int type = 1; type < REGION_TYPES; type++)
         if (!stays_on_disk(type)) return_if_error(copy_region(p, type, e));
     uint64_t *shapes = (uint64_t *)(void *)r[REGION_SHAPES].data;
-    for (uint64_t i = 0; i < r[REGION_SHAPES].bytes / SHAPE_SIZE; i++) shapes[i] = le64toh(shapes[i]);
+    for (uint64_t i = 0; i < r[REGION_SHAPES].bytes / SHAPE_SIZE; i++)
+        shapes[i] = le64toh(shapes[i]);
     p->nrows = (uint32_t)(r[REGION_ROWS].bytes / ROW_SIZE);
     p->nextents = (uint32_t)(r[REGION_EXTENTS].bytes / EXTENT_SIZE);
     p->nlinks = (uint32_t)(r[REGION_LINKS].bytes / LINK_SIZE);

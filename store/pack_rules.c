@@ -62,7 +62,8 @@ static ingot_status check_dtypes(struct ig_pack *p, uint64_t strings, ingot_erro
             return pack_fail(p, e, record, "unknown dtype \"%s\" of %u bits", ig_esc(name, len).s,
                              ig_get32(r + DTYPE_BITS));
         if (last >= 0 && strcmp(ig_dtypes[last].name, ig_dtypes[dtype].name) >= 0)
-            return pack_fail(p, e, record, "dtypes are not ascending at \"%s\"", ig_dtypes[dtype].name);
+            return pack_fail(p, e, record, "dtypes are not ascending at \"%s\"",
+                             ig_dtypes[dtype].name);
         if (!ig_all_zero(r + DTYPE_ZERO, DTYPE_SIZE - DTYPE_ZERO))
             return pack_fail(p, e, record, "reserved bytes of a dtype are not zero");
         p->t->dtypes[i] = (uint32_t)dtype;
@@ -79,14 +80,17 @@ static ingot_status check_extents(struct ig_pack *p, ingot_error *e)
         ig_pack_extent(p, i, &x);
         const uint64_t record = at(p, REGION_EXTENTS, i, EXTENT_SIZE);
         if (x.where != 0)
-            return pack_fail(p, e, record, "extent %u lies in file %u, expected this one (0)", i, x.where);
+            return pack_fail(p, e, record, "extent %u lies in file %u, expected this one (0)", i,
+                             x.where);
         if (x.offset % IG_PAGE != 0 || x.offset < free_from || x.bytes == 0 ||
             x.bytes > p->weights_len || x.offset > p->tail - x.bytes)
-            return pack_fail(p, e, record, "extent %u (%llu bytes at %llu) overlaps or leaves the weights",
-                             i, (unsigned long long)x.bytes, (unsigned long long)x.offset);
+            return pack_fail(p, e, record,
+                             "extent %u (%llu bytes at %llu) overlaps or leaves the weights", i,
+                             (unsigned long long)x.bytes, (unsigned long long)x.offset);
         const uint8_t *r = p->t->regions[REGION_EXTENTS].data + (size_t)i * EXTENT_SIZE;
         if (x.flags > IG_EXTENT_SMALL || ig_get64(r + EXTENT_ZERO) != 0)
-            return pack_fail(p, e, record, "extent %u: unknown flags or reserved bytes not zero", i);
+            return pack_fail(p, e, record, "extent %u: unknown flags or reserved bytes not zero",
+                             i);
         free_from = ig_round_up(x.offset + x.bytes, IG_PAGE);
     }
     return INGOT_OK;
@@ -181,16 +185,20 @@ static ingot_status check_links(struct ig_pack *p, struct used *u, uint32_t row_
         uint32_t subject = IG_NONE;
         if (i < row_links) {
             for (; left == 0; row++)
-                left = ig_get32(p->t->regions[REGION_ROWS].data + (size_t)row * ROW_SIZE + ROW_NLINKS);
+                left =
+                    ig_get32(p->t->regions[REGION_ROWS].data + (size_t)row * ROW_SIZE + ROW_NLINKS);
             subject = row - 1;
             left--;
         }
         const uint32_t mlen = ig_get32(r + LINK_MODULE_LEN), plen = ig_get32(r + LINK_POINTER_LEN);
         const char *fault = link_fault(p, r);
-        if (!fault && ig_get32(r + LINK_SUBJECT) != subject) fault = "subject is not the row it stands at";
+        if (!fault && ig_get32(r + LINK_SUBJECT) != subject)
+            fault = "subject is not the row it stands at";
         if (!fault && (mlen == 0) != (subject != IG_NONE)) fault = "module and row contradict";
-        if (!fault && (mlen == 0 && ig_get64(r + LINK_MODULE) != 0)) fault = "module offset not zero";
-        if (!fault && (plen == 0 && ig_get64(r + LINK_POINTER) != 0)) fault = "pointer offset not zero";
+        if (!fault && (mlen == 0 && ig_get64(r + LINK_MODULE) != 0))
+            fault = "module offset not zero";
+        if (!fault && (plen == 0 && ig_get64(r + LINK_POINTER) != 0))
+            fault = "pointer offset not zero";
         if (fault) return pack_fail(p, e, record, "link %u: %s", i, fault);
         if (mlen) return_if_error(take_string(p, u, ig_get64(r + LINK_MODULE), mlen, record, e));
         if (plen) return_if_error(take_string(p, u, ig_get64(r + LINK_POINTER), plen, record, e));
@@ -213,10 +221,12 @@ static ingot_status check_blobs(struct ig_pack *p, struct used *u, ingot_error *
         if (!ig_safe_path(b.name, b.name_len) || b.kind > IG_BLOB_HEADER)
             return pack_fail(p, e, record, "blob \"%s\": not a relative path, or unknown kind %u",
                              ig_esc(b.name, b.name_len).s, b.kind);
-        const struct ig_row la = {.name = last.name, .name_len = last.name_len,
-                                  .flags = IG_ROW_SHADOW, .source = last.kind};
-        const struct ig_row lb = {.name = b.name, .name_len = b.name_len,
-                                  .flags = IG_ROW_SHADOW, .source = b.kind};
+        const struct ig_row la = {.name = last.name,
+                                  .name_len = last.name_len,
+                                  .flags = IG_ROW_SHADOW,
+                                  .source = last.kind};
+        const struct ig_row lb = {
+            .name = b.name, .name_len = b.name_len, .flags = IG_ROW_SHADOW, .source = b.kind};
         if (i > 0 && !in_order(&la, &lb))
             return pack_fail(p, e, record, "blobs are not ascending at \"%s\"",
                              ig_esc(b.name, b.name_len).s);
@@ -253,8 +263,10 @@ ingot_status ig_pack_check_tables(struct ig_pack *p, ingot_error *e)
     const struct region *r = p->t->regions;
     struct used u = {0};
     uint32_t row_links = 0;
-    if (r[REGION_ROWS].bytes / ROW_SIZE >= IG_NONE || r[REGION_LINKS].bytes / LINK_SIZE >= IG_NONE ||
-        r[REGION_EXTENTS].bytes / EXTENT_SIZE >= IG_NONE || r[REGION_BLOBS].bytes / BLOB_SIZE >= IG_NONE)
+    if (r[REGION_ROWS].bytes / ROW_SIZE >= IG_NONE ||
+        r[REGION_LINKS].bytes / LINK_SIZE >= IG_NONE ||
+        r[REGION_EXTENTS].bytes / EXTENT_SIZE >= IG_NONE ||
+        r[REGION_BLOBS].bytes / BLOB_SIZE >= IG_NONE)
         return pack_fail(p, e, p->tail, "a table of 2^32 records or more");
     return_if_error(check_counts(p, e));
     return_if_error(check_extents(p, e));

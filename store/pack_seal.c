@@ -90,7 +90,8 @@ static ingot_status feed_leaves(struct seal *s, uint64_t first, uint64_t end, in
     const uint64_t most = WINDOW / IG_HASH;
     while (first < end) {
         const uint64_t n = end - first < most ? end - first : most;
-        return_if_error(ig_pread(s->leaves_fd, "leaf file", s->window, n * IG_HASH, first * IG_HASH, e));
+        return_if_error(
+            ig_pread(s->leaves_fd, "leaf file", s->window, n * IG_HASH, first * IG_HASH, e));
         return_if_error(ig_tree_add(&s->tree, s->window, n, e));
         return_if_error(ig_pwrite(s->tree_file.fd, s->tree_file.path, s->window, n * IG_HASH,
                                   s->tree_file.at[0] + first * IG_HASH, e));
@@ -107,7 +108,8 @@ static ingot_status feed_head(struct seal *s, ingot_error *e)
     return_if_error(ig_pwrite(s->fd, s->path, s->window, IG_PAGE, 0, e));
     return_if_error(ig_pwrite(s->fd, s->path, s->window, IG_PAGE, s->tail, e));
     memset(s->window + IG_PAGE, 0, zero_pages * IG_PAGE);
-    return_if_error(ig_pwrite(s->fd, s->path, s->window + IG_PAGE, zero_pages * IG_PAGE, IG_PAGE, e));
+    return_if_error(
+        ig_pwrite(s->fd, s->path, s->window + IG_PAGE, zero_pages * IG_PAGE, IG_PAGE, e));
     uint8_t leaves[(WEIGHTS_AT / IG_PAGE) * IG_HASH];
     ig_leaves(leaves, s->window, WEIGHTS_AT);
     return_if_error(ig_pwrite(s->leaves_fd, "leaf file", leaves, sizeof leaves, 0, e));
@@ -190,7 +192,8 @@ static ingot_status write_table(struct seal *s, int type, ingot_error *e)
     if (!data) return ig_no_memory(e);
     ig_tables_encode(s->t, type, data, s->places);
     ig_xxh128(s->xxh[type], data, s->length[type]);
-    const ingot_status status = ig_pwrite(s->fd, s->path, data, s->length[type], s->offset[type], e);
+    const ingot_status status =
+        ig_pwrite(s->fd, s->path, data, s->length[type], s->offset[type], e);
     free(data);
     return status;
 }
@@ -199,7 +202,8 @@ static ingot_status write_regions(struct seal *s, ingot_error *e)
 {
     return_if_error(hash_written_region(s, REGION_XXH, e));
     return_if_error(write_blobs(s, e)); /* before the blob table, which has their SHA-256 */
-    for (int type = REGION_ROWS; type <= REGION_BLOBS; type++) return_if_error(write_table(s, type, e));
+    for (int type = REGION_ROWS; type <= REGION_BLOBS; type++)
+        return_if_error(write_table(s, type, e));
     ig_xxh128(s->xxh[REGION_MANIFEST], s->manifest, s->length[REGION_MANIFEST]);
     return_if_error(ig_pwrite(s->fd, s->path, s->manifest, s->length[REGION_MANIFEST],
                               s->offset[REGION_MANIFEST], e));

@@ -10,7 +10,8 @@ static int dtype_name_cmp(const void *a, const void *b)
     return strcmp(ig_dtypes[*(const uint32_t *)a].name, ig_dtypes[*(const uint32_t *)b].name);
 }
 
-uint32_t ig_tables_dtypes(const struct ig_tail *t, uint32_t list[IG_DTYPES], uint32_t index[IG_DTYPES])
+uint32_t ig_tables_dtypes(const struct ig_tail *t, uint32_t list[IG_DTYPES],
+                          uint32_t index[IG_DTYPES])
 {
     bool used[IG_DTYPES] = {false};
     uint32_t n = 0;
@@ -31,7 +32,8 @@ static void each_string(const struct ig_tail *t, string_fn *fn, void *ctx)
     uint32_t list[IG_DTYPES], index[IG_DTYPES];
     const uint32_t n = ig_tables_dtypes(t, list, index);
     for (uint32_t i = 0; i < t->nrows; i++) fn(ctx, t->rows[i].name, t->rows[i].name_len);
-    for (uint32_t i = 0; i < n; i++) fn(ctx, ig_dtypes[list[i]].name, strlen(ig_dtypes[list[i]].name));
+    for (uint32_t i = 0; i < n; i++)
+        fn(ctx, ig_dtypes[list[i]].name, strlen(ig_dtypes[list[i]].name));
     for (uint32_t i = 0; i < t->nlinks; i++) {
         fn(ctx, t->links[i].module, t->links[i].module_len);
         fn(ctx, t->links[i].pointer, t->links[i].pointer_len);
@@ -66,7 +68,8 @@ void ig_tables_lengths(const struct ig_tail *t, uint64_t lengths[REGION_TYPES])
         lengths[REGION_SHAPES] += (uint64_t)t->rows[i].rank * SHAPE_SIZE;
     lengths[REGION_BLOBS] = (uint64_t)t->nblobs * BLOB_SIZE;
     for (uint32_t i = 0; i < t->nblobs; i++)
-        lengths[REGION_BLOB_DATA] = ig_round_up(lengths[REGION_BLOB_DATA], BLOB_ALIGN) + t->blob_bytes[i];
+        lengths[REGION_BLOB_DATA] =
+            ig_round_up(lengths[REGION_BLOB_DATA], BLOB_ALIGN) + t->blob_bytes[i];
 }
 
 static void encode_rows(const struct ig_tail *t, uint8_t *r)
@@ -159,7 +162,8 @@ static uint64_t encode_dtypes(const struct ig_tail *t, uint8_t *r)
 static void encode_blobs(const struct ig_tail *t, uint8_t *r, const struct ig_blob_place *places)
 {
     uint64_t string = encode_dtypes(t, NULL);
-    for (uint32_t i = 0; i < t->nlinks; i++) string += t->links[i].module_len + t->links[i].pointer_len;
+    for (uint32_t i = 0; i < t->nlinks; i++)
+        string += t->links[i].module_len + t->links[i].pointer_len;
     for (uint32_t i = 0; i < t->nblobs; i++, r += BLOB_SIZE) {
         const uint32_t len = (uint32_t)strlen(t->blob_names[i]);
         ig_put64(r + BLOB_NAME, string);
@@ -176,17 +180,30 @@ void ig_tables_encode(const struct ig_tail *t, int region, uint8_t *out,
                       const struct ig_blob_place *places)
 {
     switch (region) {
-    case REGION_ROWS: encode_rows(t, out); break;
-    case REGION_EXTENTS: encode_extents(t, out); break;
-    case REGION_LINKS: encode_links(t, out, encode_dtypes(t, NULL)); break;
-    case REGION_DTYPES: encode_dtypes(t, out); break;
-    case REGION_STRINGS: each_string(t, append, &out); break;
+    case REGION_ROWS:
+        encode_rows(t, out);
+        break;
+    case REGION_EXTENTS:
+        encode_extents(t, out);
+        break;
+    case REGION_LINKS:
+        encode_links(t, out, encode_dtypes(t, NULL));
+        break;
+    case REGION_DTYPES:
+        encode_dtypes(t, out);
+        break;
+    case REGION_STRINGS:
+        each_string(t, append, &out);
+        break;
     case REGION_SHAPES:
         for (uint32_t i = 0; i < t->nrows; i++)
             for (uint32_t d = 0; d < t->rows[i].rank; d++, out += SHAPE_SIZE)
                 ig_put64(out, t->rows[i].shape[d]);
         break;
-    case REGION_BLOBS: encode_blobs(t, out, places); break;
-    default: break;
+    case REGION_BLOBS:
+        encode_blobs(t, out, places);
+        break;
+    default:
+        break;
     }
 }

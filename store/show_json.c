@@ -23,11 +23,11 @@ static json_t *row_json(const struct ig_pack *p, const struct ig_row *row)
     json_t *shape = json_array();
     for (uint32_t d = 0; d < row->rank; d++)
         json_array_append_new(shape, json_integer((json_int_t)row->shape[d]));
-    json_t *o = json_pack("{s:o,s:s,s:o,s:I,s:s,s:b,s:b,s:b}", "name",
-                          json_stringn(row->name, row->name_len), "dtype", ig_dtypes[row->dtype].name,
-                          "shape", shape, "bytes", (json_int_t)row->bytes, "digest", ig_row_text(row).s,
-                          "view", (row->flags & IG_ROW_VIEW) != 0, "tied",
-                          (row->flags & IG_ROW_TIED) != 0, "shadow", (row->flags & IG_ROW_SHADOW) != 0);
+    json_t *o = json_pack(
+        "{s:o,s:s,s:o,s:I,s:s,s:b,s:b,s:b}", "name", json_stringn(row->name, row->name_len),
+        "dtype", ig_dtypes[row->dtype].name, "shape", shape, "bytes", (json_int_t)row->bytes,
+        "digest", ig_row_text(row).s, "view", (row->flags & IG_ROW_VIEW) != 0, "tied",
+        (row->flags & IG_ROW_TIED) != 0, "shadow", (row->flags & IG_ROW_SHADOW) != 0);
     if (row->bytes) json_object_set_new(o, "offset", json_integer((json_int_t)ig_pack_pos(p, row)));
     if (row->source != IG_NONE)
         json_object_set_new(o, "source", json_string(p->sources[row->source].name));
@@ -39,11 +39,12 @@ static json_t *link_json(const struct ig_pack *p, uint32_t i)
     struct ig_link k;
     struct ig_row row;
     ig_pack_link(p, i, &k);
-    json_t *o = json_pack("{s:s,s:i,s:s,s:s,s:[I,I],s:s,s:s,s:s}", "role", ig_link_role_name(k.role),
-                          "stage", (int)k.stage, "operation", ig_link_op_name(k.op), "granularity",
-                          ig_link_gran_name(k.gran), "block", (json_int_t)k.block[0],
-                          (json_int_t)k.block[1], "logical_dtype", ig_dtypes[k.logical].name, "packing",
-                          k.packing ? "low_first" : "none", "encoding", k.encoding ? "e8m0" : "value");
+    json_t *o =
+        json_pack("{s:s,s:i,s:s,s:s,s:[I,I],s:s,s:s,s:s}", "role", ig_link_role_name(k.role),
+                  "stage", (int)k.stage, "operation", ig_link_op_name(k.op), "granularity",
+                  ig_link_gran_name(k.gran), "block", (json_int_t)k.block[0],
+                  (json_int_t)k.block[1], "logical_dtype", ig_dtypes[k.logical].name, "packing",
+                  k.packing ? "low_first" : "none", "encoding", k.encoding ? "e8m0" : "value");
     ig_pack_row(p, k.object, &row);
     json_object_set_new(o, "scale", json_stringn(row.name, row.name_len));
     if (k.subject != IG_NONE) {
@@ -66,10 +67,10 @@ static json_t *head_json(const struct ig_show *s)
     const struct ig_pack *p = &s->pack;
     json_t *sources = json_array(), *blobs = json_array();
     for (uint32_t i = 0; i < p->nsources; i++)
-        json_array_append_new(sources,
-                              json_pack("{s:s,s:I,s:s}", "name", p->sources[i].name, "size",
-                                        (json_int_t)p->sources[i].bytes, "sha256",
-                                        ig_sha256_text(p->sources[i].sha256).s + strlen("sha256:")));
+        json_array_append_new(
+            sources, json_pack("{s:s,s:I,s:s}", "name", p->sources[i].name, "size",
+                               (json_int_t)p->sources[i].bytes, "sha256",
+                               ig_sha256_text(p->sources[i].sha256).s + strlen("sha256:")));
     for (uint32_t i = 0; i < p->nblobs; i++) {
         struct ig_blob b;
         ig_pack_blob(p, i, &b);
@@ -79,10 +80,11 @@ static json_t *head_json(const struct ig_show *s)
                                                    (json_int_t)b.bytes, "sha256",
                                                    ig_sha256_text(b.sha256).s + strlen("sha256:")));
     }
-    json_t *o = json_pack("{s:s,s:s,s:I,s:I,s:O,s:o,s:o,s:i}", "content", ig_content_text(p->content).s,
-                          "pack", p->path, "bytes", (json_int_t)p->size, "rows", (json_int_t)p->nrows,
-                          "derivation", json_object_get(p->manifest, "derivation"), "sources", sources,
-                          "blobs", blobs, "rules", (int)p->rules);
+    json_t *o =
+        json_pack("{s:s,s:s,s:I,s:I,s:O,s:o,s:o,s:i}", "content", ig_content_text(p->content).s,
+                  "pack", p->path, "bytes", (json_int_t)p->size, "rows", (json_int_t)p->nrows,
+                  "derivation", json_object_get(p->manifest, "derivation"), "sources", sources,
+                  "blobs", blobs, "rules", (int)p->rules);
     if (s->name) json_object_set_new(o, "name", json_string(s->name));
     if (s->has_digest) json_object_set_new(o, "digest", json_string(ig_pack_text(s->digest).s));
     if (s->origin) json_object_set(o, "claimed", s->origin);

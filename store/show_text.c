@@ -6,8 +6,8 @@
 
 const char *ig_link_role_name(uint32_t role)
 {
-    static const char *const names[] = {"", "weight", "input", "kv_k", "kv_v", "q", "prob",
-                                        "zero_point", "bias", "global", "output"};
+    static const char *const names[] = {"",     "weight",     "input", "kv_k",   "kv_v",  "q",
+                                        "prob", "zero_point", "bias",  "global", "output"};
     return role < sizeof names / sizeof names[0] ? names[role] : "?";
 }
 
@@ -63,7 +63,8 @@ static void print_derivation(const json_t *d)
 /* What nobody has proven: where the files came from. */
 static void print_origin(const json_t *o)
 {
-    static const char *const keys[] = {"repository", "revision", "source", "converter", "converted"};
+    static const char *const keys[] = {"repository", "revision", "source", "converter",
+                                       "converted"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         const char *v = json_string_value(json_object_get(o, keys[i]));
         if (v) printf("claimed     %s %s\n", keys[i], ig_esc(v, strlen(v)).s);
@@ -122,7 +123,8 @@ void ig_show_summary(const struct ig_show *s)
     printf("pack        %s  %s\n", p->path, ig_human(p->size).s);
     printf("tensors     %llu  %s", (unsigned long long)t.tensors, ig_human(t.bytes).s);
     for (int d = 0; d < IG_DTYPES; d++)
-        if (t.by_dtype[d]) printf("  %s %llu", ig_dtypes[d].name, (unsigned long long)t.by_dtype[d]);
+        if (t.by_dtype[d])
+            printf("  %s %llu", ig_dtypes[d].name, (unsigned long long)t.by_dtype[d]);
     putchar('\n');
     if (t.tied) printf("tied        %llu tensors share their bytes\n", (unsigned long long)t.tied);
     if (t.shadows) printf("shadowed    %llu second copies\n", (unsigned long long)t.shadows);
@@ -153,8 +155,8 @@ void ig_show_tensors(const struct ig_show *s)
 
 void ig_show_scales(const struct ig_show *s)
 {
-    static const char *const heads[] = {"SUBJECT", "SCALE", "ROLE", "STAGE", "OPERATION", "PER",
-                                        "BLOCK", "ENCODING", "DECLARED IN", NULL};
+    static const char *const heads[] = {"SUBJECT", "SCALE", "ROLE",     "STAGE",       "OPERATION",
+                                        "PER",     "BLOCK", "ENCODING", "DECLARED IN", NULL};
     struct ig_table *t = ig_table_new(heads, "lllrlllll");
     for (uint32_t i = 0; i < s->pack.nlinks; i++) {
         struct ig_link k;
@@ -174,9 +176,14 @@ void ig_show_scales(const struct ig_show *s)
         snprintf(block, sizeof block, "%llux%llu", (unsigned long long)k.block[0],
                  (unsigned long long)k.block[1]);
         snprintf(where, sizeof where, "%s%s%s", file.s, k.pointer_len ? "#" : "", pointer.s);
-        const char *const cells[] = {from.s, to.s, ig_link_role_name(k.role), stage,
-                                     ig_link_op_name(k.op), ig_link_gran_name(k.gran),
-                                     k.block[0] || k.block[1] ? block : "", k.encoding ? "E8M0" : "value",
+        const char *const cells[] = {from.s,
+                                     to.s,
+                                     ig_link_role_name(k.role),
+                                     stage,
+                                     ig_link_op_name(k.op),
+                                     ig_link_gran_name(k.gran),
+                                     k.block[0] || k.block[1] ? block : "",
+                                     k.encoding ? "E8M0" : "value",
                                      where};
         ig_table_row(t, cells);
     }

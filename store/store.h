@@ -19,7 +19,7 @@ struct ig_row {
     uint32_t name_len;
     uint32_t rank;
     const uint64_t *shape;
-    uint32_t dtype;  /* enum of base.h */
+    uint32_t dtype; /* enum of base.h */
     uint32_t flags;
     uint32_t extent; /* IG_NONE: no bytes */
     uint32_t source; /* index among the manifest's sources; IG_NONE for views */
@@ -37,23 +37,24 @@ struct ig_extent {
 enum { IG_EXTENT_SMALL = 1 };
 
 /* Values as stored in the link table (ingot-pack(5), "Links"). */
+/* clang-format off */
 enum ig_link_role { IG_ROLE_WEIGHT = 1, IG_ROLE_INPUT, IG_ROLE_KV_K, IG_ROLE_KV_V, IG_ROLE_Q,
-                    IG_ROLE_PROB, IG_ROLE_ZERO_POINT, IG_ROLE_BIAS, IG_ROLE_GLOBAL,
-                    IG_ROLE_OUTPUT };
+                    IG_ROLE_PROB, IG_ROLE_ZERO_POINT, IG_ROLE_BIAS, IG_ROLE_GLOBAL, IG_ROLE_OUTPUT };
 enum ig_link_op { IG_OP_UNKNOWN, IG_OP_MULTIPLY, IG_OP_DIVIDE };
 enum ig_link_gran { IG_GRAN_TENSOR = 1, IG_GRAN_ROW, IG_GRAN_BLOCK, IG_GRAN_GROUP, IG_GRAN_HEAD,
                     IG_GRAN_UNKNOWN };
+/* clang-format on */
 enum ig_link_enc { IG_ENC_VALUE, IG_ENC_E8M0 };
 enum ig_link_pack { IG_PACK_NONE, IG_PACK_LOW_FIRST }; /* F4 pairs in a byte: low nibble first */
 
 struct ig_link {
-    uint32_t subject; /* row, or IG_NONE when the subject is a module */
-    uint32_t object;  /* the row that holds the scale */
+    uint32_t subject;   /* row, or IG_NONE when the subject is a module */
+    uint32_t object;    /* the row that holds the scale */
     const char *module; /* for subject IG_NONE: "model.layers.0.self_attn" */
     uint32_t module_len;
     uint32_t role, stage, op, gran;
-    uint64_t block[2];   /* rows, columns of logical elements one scale covers; 0 = all */
-    uint32_t logical;    /* dtype of the logical elements, e.g. IG_F4 inside U8 */
+    uint64_t block[2]; /* rows, columns of logical elements one scale covers; 0 = all */
+    uint32_t logical;  /* dtype of the logical elements, e.g. IG_F4 inside U8 */
     uint32_t packing, encoding;
     uint32_t blob;       /* where declared: blob index, IG_NONE when nowhere */
     const char *pointer; /* JSON pointer inside that blob */
@@ -77,22 +78,24 @@ struct ig_source {
 };
 
 /* An open pack.  Superblock, tables, pools and manifest are in private memory, checked
- * against their XXH3 and against every rule of ingot-pack(5); weights and blob data are not read. */
+ * against their XXH3 and against every rule of ingot-pack(5); weights and blob data are not read.
+ */
 struct ig_pack {
     int fd;
     char *path;
     uint64_t size, weights, weights_len, tail, tail_len; /* bytes */
-    uint64_t xxh, nxxh, frontier, nfrontier;             /* file offset and records of two regions */
+    uint64_t xxh, nxxh, frontier, nfrontier; /* file offset and records of two regions */
     uint32_t nrows, nextents, nlinks, nblobs, nsources;
     struct ig_source *sources;
     json_t *manifest;
     uint32_t rules;
     uint8_t content[IG_HASH]; /* as the manifest claims it */
-    struct ig_pack_tables *t;   /* private */
+    struct ig_pack_tables *t; /* private */
 };
 ingot_status ig_pack_open(const char *path, struct ig_pack *p, ingot_error *e);
-ingot_status ig_pack_open_fd(int fd, const char *path, struct ig_pack *p, ingot_error *e); /* takes fd */
-void ig_pack_close(struct ig_pack *p); /* a zeroed or closed struct is fine */
+ingot_status ig_pack_open_fd(int fd, const char *path, struct ig_pack *p,
+                             ingot_error *e); /* takes fd */
+void ig_pack_close(struct ig_pack *p);        /* a zeroed or closed struct is fine */
 /* Decoders; index must be below the count. */
 void ig_pack_row(const struct ig_pack *p, uint32_t i, struct ig_row *out);
 void ig_pack_extent(const struct ig_pack *p, uint32_t i, struct ig_extent *out);
@@ -134,9 +137,9 @@ char *ig_store_path(const struct ig_store *s, const char *folder, const char *fi
 
 /* What a MODEL argument means (ingot-store(5), "Models"). */
 struct ig_ref {
-    char *path;                /* the pack file */
-    char *name;                /* the store name, or NULL */
-    bool has_digest;           /* an expected digest is known: from name, digest or basename */
+    char *path;      /* the pack file */
+    char *name;      /* the store name, or NULL */
+    bool has_digest; /* an expected digest is known: from name, digest or basename */
     uint8_t digest[IG_HASH];
 };
 ingot_status ig_store_resolve(const struct ig_store *s, const char *model, struct ig_ref *out,
@@ -157,7 +160,8 @@ struct ig_temp {
     char *path; /* NULL while the file has no name (O_TMPFILE) */
     char *dir;
 };
-ingot_status ig_temp_open(const struct ig_store *s, struct ig_temp *t, ingot_error *e); /* in packs/ */
+ingot_status ig_temp_open(const struct ig_store *s, struct ig_temp *t,
+                          ingot_error *e); /* in packs/ */
 void ig_temp_discard(struct ig_temp *t);
 /* fsync, mode 0444, link as packs/<file> (an existing one is replaced atomically), fsync of
  * the folder; closes t. */
@@ -177,7 +181,8 @@ struct ig_store_file {
 };
 ingot_status ig_store_packs(const struct ig_store *s, struct ig_store_file **out, size_t *n,
                             ingot_error *e);
-char *ig_store_pack_path(const struct ig_store *s, const uint8_t digest[IG_HASH]); /* caller frees */
+char *ig_store_pack_path(const struct ig_store *s,
+                         const uint8_t digest[IG_HASH]); /* caller frees */
 
 /* names_walk.c: every name of the store in natural order. */
 struct ig_name {

@@ -141,7 +141,7 @@ def a07(folder, kind):
 @fixture
 def a08(folder, kind):
     if kind in ("a", "b"):
-        pad = "" if kind == "a" else "x" * 26
+        pad = "" if kind == "a" else "x" * 34
         entries = [T(f"{pad}{i}", "U8", [1], i, i + 1) for i in range(1300000)]
         single(folder, ST(header(entries), bytes(1300000)))
     else:

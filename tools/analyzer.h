@@ -7,7 +7,7 @@
 #include "base/base.h"
 
 #define ig_fail(e, status, ...) (ig_fail(e, status, __VA_ARGS__), (status))
-#define ig_fail_sys(e, ...) (ig_fail_sys(e, __VA_ARGS__), INGOT_ERR_IO)
-#define ig_no_memory(e) (ig_no_memory(e), INGOT_ERR_NO_MEMORY)
+#define ig_fail_sys(e, ...)     (ig_fail_sys(e, __VA_ARGS__), INGOT_ERR_IO)
+#define ig_no_memory(e)         (ig_no_memory(e), INGOT_ERR_NO_MEMORY)
 
 #endif

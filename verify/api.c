@@ -30,7 +30,10 @@ ingot_status ingot_convert(const char *store, const char *source, const char *na
 {
     struct ig_store s;
     json_t *made = NULL;
-    const struct ig_convert c = {.source = source, .name = name, .dtype = -1, .rules = IG_RULES,
+    const struct ig_convert c = {.source = source,
+                                 .name = name,
+                                 .dtype = -1,
+                                 .rules = IG_RULES,
                                  .max_header = IG_ST_MAX_HEADER};
     return_if_error(ig_store_open(store, false, &s, e));
     ingot_status status = ig_convert(&s, &c, &made, e);
@@ -50,7 +53,8 @@ ingot_status ingot_verify(const char *store, const char *model, char **report, i
         const bool ok = json_is_true(json_object_get(result, "ok"));
         status = give_report(result, report, e);
         if (status == INGOT_OK && !ok)
-            status = ig_fail(e, INGOT_ERR_CHECK, "%s: verification failed", ig_esc(model, strlen(model)).s);
+            status = ig_fail(e, INGOT_ERR_CHECK, "%s: verification failed",
+                             ig_esc(model, strlen(model)).s);
     }
     ig_store_close(&s);
     return status;
@@ -123,14 +127,19 @@ static void describe(const ingot_pack *pack, uint32_t i, ingot_tensor *out)
 {
     struct ig_row row;
     ig_pack_row(&pack->pack, i, &row);
-    *out = (ingot_tensor){.name = row.name, .name_len = row.name_len,
-                          .dtype = ig_dtypes[row.dtype].name, .rank = row.rank, .shape = row.shape,
-                          .bytes = row.bytes, .offset = ig_pack_pos(&pack->pack, &row),
+    *out = (ingot_tensor){.name = row.name,
+                          .name_len = row.name_len,
+                          .dtype = ig_dtypes[row.dtype].name,
+                          .rank = row.rank,
+                          .shape = row.shape,
+                          .bytes = row.bytes,
+                          .offset = ig_pack_pos(&pack->pack, &row),
                           .is_view = (row.flags & IG_ROW_VIEW) != 0};
     memcpy(out->digest, row.digest, IG_HASH);
 }
 
-ingot_status ingot_pack_tensor(const ingot_pack *pack, uint32_t i, ingot_tensor *out, ingot_error *e)
+ingot_status ingot_pack_tensor(const ingot_pack *pack, uint32_t i, ingot_tensor *out,
+                               ingot_error *e)
 {
     if (i >= pack->pack.nrows)
         return ig_fail(e, INGOT_ERR_USAGE, "tensor %u of %u", i, pack->pack.nrows);
@@ -138,14 +147,16 @@ ingot_status ingot_pack_tensor(const ingot_pack *pack, uint32_t i, ingot_tensor 
     return INGOT_OK;
 }
 
-ingot_status ingot_pack_find(const ingot_pack *pack, const char *name, ingot_tensor *out, ingot_error *e)
+ingot_status ingot_pack_find(const ingot_pack *pack, const char *name, ingot_tensor *out,
+                             ingot_error *e)
 {
     const uint32_t i = ig_pack_find(&pack->pack, name, strlen(name));
     if (i != IG_NONE) {
         describe(pack, i, out);
         return INGOT_OK;
     }
-    ig_fail(e, INGOT_ERR_NOT_FOUND, "%s: no tensor \"%s\"", pack->pack.path, ig_esc(name, strlen(name)).s);
+    ig_fail(e, INGOT_ERR_NOT_FOUND, "%s: no tensor \"%s\"", pack->pack.path,
+            ig_esc(name, strlen(name)).s);
     return ig_at(e, pack->pack.path, name, strlen(name));
 }
 
@@ -173,8 +184,9 @@ ingot_status ingot_pack_read(const ingot_pack *pack, const ingot_tensor *tensor,
     return_if_error(digest_of(buffer, tensor->bytes, found, e));
     if (memcmp(found, tensor->digest, IG_HASH) == 0) return INGOT_OK;
     memset(buffer, 0, (size_t)tensor->bytes);
-    ig_fail(e, INGOT_ERR_CHECK, "%s: tensor \"%s\" (%llu bytes at offset %llu) is not what its digest says",
-            p->path, ig_esc(tensor->name, tensor->name_len).s, (unsigned long long)tensor->bytes,
+    ig_fail(e, INGOT_ERR_CHECK,
+            "%s: tensor \"%s\" (%llu bytes at offset %llu) is not what its digest says", p->path,
+            ig_esc(tensor->name, tensor->name_len).s, (unsigned long long)tensor->bytes,
             (unsigned long long)tensor->offset);
     ig_at(e, NULL, tensor->name, tensor->name_len);
     return ig_at_offset(e, p->path, tensor->offset);

@@ -53,10 +53,14 @@ struct stretch {
 static void flush(struct check *c, struct stretch *s)
 {
     if (s->length)
-        ig_check_bad(c, &(struct finding){.kind = "page", .tensor = s->row.name_len ? s->row.name : NULL,
-                                          .tensor_len = s->row.name_len, .offset = s->offset,
-                                          .length = s->length, .expected = s->expected,
-                                          .found = s->found, .hash_len = IG_HASH});
+        ig_check_bad(c, &(struct finding){.kind = "page",
+                                          .tensor = s->row.name_len ? s->row.name : NULL,
+                                          .tensor_len = s->row.name_len,
+                                          .offset = s->offset,
+                                          .length = s->length,
+                                          .expected = s->expected,
+                                          .found = s->found,
+                                          .hash_len = IG_HASH});
     s->length = 0;
 }
 
@@ -75,7 +79,8 @@ static void add_page(struct check *c, struct stretch *s, uint64_t offset, const 
 }
 
 static ingot_status compare(struct check *c, int fd, const char *path, int tree,
-                            const struct ig_tree_file *f, uint64_t size, uint8_t *buf, ingot_error *e)
+                            const struct ig_tree_file *f, uint64_t size, uint8_t *buf,
+                            ingot_error *e)
 {
     struct stretch s = {0};
     uint8_t wanted[PIECE / IG_PAGE * IG_HASH], found[PIECE / IG_PAGE * IG_HASH];
@@ -83,8 +88,8 @@ static ingot_status compare(struct check *c, int fd, const char *path, int tree,
         const size_t n = size - at < PIECE ? (size_t)(size - at) : PIECE;
         const size_t pages = (n + IG_PAGE - 1) / IG_PAGE;
         return_if_error(ig_pread(fd, path, buf, n, at, e));
-        return_if_error(ig_pread(tree, "tree", wanted, pages * IG_HASH,
-                                 f->at[0] + at / IG_PAGE * IG_HASH, e));
+        return_if_error(
+            ig_pread(tree, "tree", wanted, pages * IG_HASH, f->at[0] + at / IG_PAGE * IG_HASH, e));
         ig_leaves(found, buf, n);
         for (size_t i = 0; i < pages; i++)
             if (memcmp(wanted + i * IG_HASH, found + i * IG_HASH, IG_HASH) != 0)
@@ -96,8 +101,8 @@ static ingot_status compare(struct check *c, int fd, const char *path, int tree,
     return INGOT_OK;
 }
 
-ingot_status ig_check_by_tree(struct check *c, int fd, const char *path, const uint8_t digest[IG_HASH],
-                              bool *used, ingot_error *e)
+ingot_status ig_check_by_tree(struct check *c, int fd, const char *path,
+                              const uint8_t digest[IG_HASH], bool *used, ingot_error *e)
 {
     struct stat st;
     struct ig_tree_file f;

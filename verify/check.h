@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-#define WINDOW ((size_t)4 << 20) /* a multiple of IG_SPAN, as is the offset of the weights */
+#define WINDOW   ((size_t)4 << 20) /* a multiple of IG_SPAN, as is the offset of the weights */
 #define OVERLAPS 16u /* rows of more than a page that may cover one byte; real packs have two */
 
 /* A row with bytes and its place in the file. */
@@ -25,7 +25,7 @@ struct check {
     uint32_t nrows;
     struct ig_part *parts; /* of the tail */
     uint32_t nparts;
-    pthread_mutex_t lock;  /* guards everything below */
+    pthread_mutex_t lock; /* guards everything below */
     json_t *bad;
     uint64_t bad_left_out;
     uint64_t bytes_hashed, tensors_hashed;
@@ -58,8 +58,8 @@ ingot_status ig_check_pass(struct check *c, ingot_error *e);
 ingot_status ig_check_tail(struct check *c, ingot_error *e);
 /* by_tree.c: compare every page with the sidecar tree when that is itself the expected one;
  * *used tells whether it could be. */
-ingot_status ig_check_by_tree(struct check *c, int fd, const char *path, const uint8_t digest[IG_HASH],
-                              bool *used, ingot_error *e);
+ingot_status ig_check_by_tree(struct check *c, int fd, const char *path,
+                              const uint8_t digest[IG_HASH], bool *used, ingot_error *e);
 /* sources.c: the original files, in DIR or as rebuilt. */
 ingot_status ig_check_sources(struct check *c, json_t *report, ingot_error *e);
 

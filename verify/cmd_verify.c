@@ -28,7 +28,8 @@ static void print_finding(const json_t *b)
         const uint64_t from = number(b, "offset"), length = number(b, "length");
         printf(" page %llu", (unsigned long long)number(b, "page"));
         if (length)
-            printf(" bytes %llu to %llu", (unsigned long long)from, (unsigned long long)(from + length - 1));
+            printf(" bytes %llu to %llu", (unsigned long long)from,
+                   (unsigned long long)(from + length - 1));
         else
             printf(" byte %llu", (unsigned long long)from);
     }
@@ -44,11 +45,12 @@ static void print_work(const json_t *m, const char *level)
     const unsigned long long hashed = (unsigned long long)number(m, "tensors_hashed");
     const unsigned long long tensors = (unsigned long long)number(m, "tensors");
     if (strcmp(level, "full") == 0)
-        printf("  %s hashed by SHA-256, %llu of %llu tensors\n", ig_human(number(m, "bytes_hashed")).s,
-               hashed, tensors);
+        printf("  %s hashed by SHA-256, %llu of %llu tensors\n",
+               ig_human(number(m, "bytes_hashed")).s, hashed, tensors);
     else if (strcmp(level, "fast") == 0)
-        printf("  %s checked by XXH3 for corruption, 0 bytes hashed by SHA-256, 0 of %llu tensors\n",
-               ig_human(number(m, "bytes_checked")).s, tensors);
+        printf(
+            "  %s checked by XXH3 for corruption, 0 bytes hashed by SHA-256, 0 of %llu tensors\n",
+            ig_human(number(m, "bytes_checked")).s, tensors);
     else if (strcmp(level, "quick") == 0)
         printf("  structure and sizes only, 0 bytes hashed, 0 of %llu tensors\n", tensors);
     if (*text(m, "kernel"))
@@ -101,18 +103,24 @@ int ig_cmd_verify(int argc, char **argv)
     const char *expect = NULL;
     struct ig_verify v = {.level = IG_LEVEL_FULL};
     const struct ig_opt opts[] = {
-        {"quick", 0, IG_OPT_FLAG, &quick},       {"fast", 0, IG_OPT_FLAG, &fast},
-        {"source", 0, IG_OPT_TEXT, &v.source},   {"expect", 0, IG_OPT_TEXT, &expect},
-        {"self", 0, IG_OPT_FLAG, &v.self},       {"strict", 0, IG_OPT_FLAG, &v.strict},
-        {"all", 0, IG_OPT_FLAG, &all},           {"threads", 0, IG_OPT_COUNT, &threads},
+        {"quick", 0, IG_OPT_FLAG, &quick},
+        {"fast", 0, IG_OPT_FLAG, &fast},
+        {"source", 0, IG_OPT_TEXT, &v.source},
+        {"expect", 0, IG_OPT_TEXT, &expect},
+        {"self", 0, IG_OPT_FLAG, &v.self},
+        {"strict", 0, IG_OPT_FLAG, &v.strict},
+        {"all", 0, IG_OPT_FLAG, &all},
+        {"threads", 0, IG_OPT_COUNT, &threads},
         IG_OPT_END,
     };
-    struct ig_cli cli = {.usage = "[--quick|--fast] [--source DIR] [--expect DIGEST] MODEL | --all"};
+    struct ig_cli cli = {.usage =
+                             "[--quick|--fast] [--source DIR] [--expect DIGEST] MODEL | --all"};
     const int stop = ig_cli_parse(&cli, argc, argv, opts, 0, 1);
     if (stop >= 0) return stop;
     if (all == (cli.argc == 1)) return ig_cli_usage(&cli, "give one MODEL, or --all");
     if (quick && fast) return ig_cli_usage(&cli, "--quick and --fast exclude each other");
-    if (all && (expect || v.source)) return ig_cli_usage(&cli, "--all takes no --expect or --source");
+    if (all && (expect || v.source))
+        return ig_cli_usage(&cli, "--all takes no --expect or --source");
     if (threads > 1024) return ig_cli_usage(&cli, "--threads: the number is too large");
     if (expect && !read_digest(expect, v.expect))
         return ig_cli_usage(&cli, "--expect %s: expected a whole digest of 64 hex digits", expect);

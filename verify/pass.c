@@ -17,7 +17,7 @@ struct open_row { /* a row of more than a page whose end is not reached */
 struct pass {
     struct check *c;
     uint8_t *buffers;
-    size_t window; /* room for one: WINDOW, or the whole of a smaller file */
+    size_t window;          /* room for one: WINDOW, or the whole of a smaller file */
     struct window *windows; /* by slot */
     struct ig_tree tree;    /* of the file */
     struct open_row *open;  /* OVERLAPS of them */
@@ -112,8 +112,12 @@ ingot_status ig_check_pass(struct check *c, ingot_error *e)
     ingot_status status = p.buffers && p.windows && p.open ? INGOT_OK : ig_no_memory(e);
     ig_tree_init(&p.tree);
     if (status == INGOT_OK) {
-        const struct ig_pipe pipe = {.ctx = &p, .threads = threads < slots ? threads : slots,
-                                     .lanes = 1, .slots = slots, .next = next, .stages = stages,
+        const struct ig_pipe pipe = {.ctx = &p,
+                                     .threads = threads < slots ? threads : slots,
+                                     .lanes = 1,
+                                     .slots = slots,
+                                     .next = next,
+                                     .stages = stages,
                                      .nstages = 2};
         status = ig_pipe_run(&pipe, e);
     }

@@ -16,8 +16,11 @@ static int place_cmp(const void *a, const void *b)
 
 static void structure(struct check *c, const struct ig_row *row, uint64_t offset, const char *text)
 {
-    ig_check_bad(c, &(struct finding){.kind = "structure", .tensor = row->name,
-                                      .tensor_len = row->name_len, .offset = offset, .text = text});
+    ig_check_bad(c, &(struct finding){.kind = "structure",
+                                      .tensor = row->name,
+                                      .tensor_len = row->name_len,
+                                      .offset = offset,
+                                      .text = text});
 }
 
 /* Rows that are neither views nor tied share no byte; a view begins and ends with members. */

@@ -97,10 +97,15 @@ static ingot_status check_one(struct check *c, uint32_t i, bool folder, ingot_er
         char text[400];
         snprintf(text, sizeof text, "%s: SHA-256 of the file rebuilt from the pack",
                  ig_esc(s->name, strlen(s->name)).s);
-        ig_check_bad(c, &(struct finding){.kind = "source", .offset = UINT64_MAX, .expected = s->sha256,
-                                          .found = sha, .hash_len = IG_HASH, .text = text});
+        ig_check_bad(c, &(struct finding){.kind = "source",
+                                          .offset = UINT64_MAX,
+                                          .expected = s->sha256,
+                                          .found = sha,
+                                          .hash_len = IG_HASH,
+                                          .text = text});
     }
-    if (k.differs != UINT64_MAX) bad_file(c, "changed", s->name, k.differs, "the original differs here");
+    if (k.differs != UINT64_MAX)
+        bad_file(c, "changed", s->name, k.differs, "the original differs here");
     return INGOT_OK;
 }
 
@@ -122,7 +127,8 @@ static ingot_status check_recorded(struct check *c, uint32_t i, ingot_error *e)
     }
     ig_sha_final(&h, sha);
     if (status == INGOT_OK && fd >= 0 && memcmp(sha, s->sha256, IG_HASH) != 0)
-        bad_file(c, "changed", s->name, UINT64_MAX, "SHA-256 of the original is not the recorded one");
+        bad_file(c, "changed", s->name, UINT64_MAX,
+                 "SHA-256 of the original is not the recorded one");
     if (fd >= 0) close(fd);
     free(buf);
     free(path);
@@ -168,13 +174,14 @@ ingot_status ig_check_sources(struct check *c, json_t *report, ingot_error *e)
     struct stat st;
     struct each x = {.c = c, .derived = ig_pack_is_derived(&c->pack)};
     x.folder = stat(c->v->source, &st) == 0 && S_ISDIR(st.st_mode);
-    return_if_error(ig_parallel(c->v->threads ? c->v->threads : ig_cpus(), c->pack.nsources, check_each,
-                                &x, e));
+    return_if_error(ig_parallel(c->v->threads ? c->v->threads : ig_cpus(), c->pack.nsources,
+                                check_each, &x, e));
     if (x.folder) return_if_error(check_blobs(c, e));
     json_object_set_new(report, "sources",
-                        json_string(x.folder ? (x.derived ? "compared with their recorded SHA-256"
-                                                          : "compared byte by byte")
-                                             : (x.derived ? "not held by a derived pack"
-                                                          : "folder is gone; SHA-256 derived anew")));
+                        json_string(x.folder
+                                        ? (x.derived ? "compared with their recorded SHA-256"
+                                                     : "compared byte by byte")
+                                        : (x.derived ? "not held by a derived pack"
+                                                     : "folder is gone; SHA-256 derived anew")));
     return INGOT_OK;
 }

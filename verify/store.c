@@ -37,7 +37,8 @@ static bool is_known(const char *folder, const char *name)
 {
     static const char *const root[] = {"packs", "names", "index.mdb", "lock"};
     static const char *const beside[] = {".ingot", ".tree", ".origin.json", ".sigs"};
-    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strncmp(name, ".tmp-", 5) == 0) return true;
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strncmp(name, ".tmp-", 5) == 0)
+        return true;
     if (!folder) {
         for (size_t i = 0; i < sizeof root / sizeof root[0]; i++)
             if (strcmp(name, root[i]) == 0) return true;
@@ -102,7 +103,8 @@ static ingot_status verify_all(struct all *a)
                 memcmp(names[k].digest, packs[i].digest, IG_HASH) == 0)
                 label = names[k].name;
         char *path = ig_store_pack_path(a->s, packs[i].digest);
-        status = path ? add_model(a, path, label ? label : hex, packs[i].digest) : ig_no_memory(a->e);
+        status =
+            path ? add_model(a, path, label ? label : hex, packs[i].digest) : ig_no_memory(a->e);
         free(path);
     }
     if (status == INGOT_OK && npacks + nnames == 0) {
@@ -129,7 +131,8 @@ static ingot_status verify_one(struct all *a, const char *model)
 ingot_status ig_verify_store(const struct ig_store *s, const char *model, const struct ig_verify *v,
                              json_t **report, ingot_error *e)
 {
-    struct all a = {.s = s, .v = v, .models = json_array(), .extra = json_array(), .ok = true, .e = e};
+    struct all a = {
+        .s = s, .v = v, .models = json_array(), .extra = json_array(), .ok = true, .e = e};
     ingot_status status = a.models && a.extra ? INGOT_OK : ig_no_memory(e);
     if (status == INGOT_OK) status = model ? verify_one(&a, model) : verify_all(&a);
     if (status == INGOT_OK) {

@@ -8,7 +8,8 @@
 
 #define PIECE ((size_t)1 << 20)
 
-static ingot_status check_region(struct check *c, const struct ig_part *k, uint8_t *buf, ingot_error *e)
+static ingot_status check_region(struct check *c, const struct ig_part *k, uint8_t *buf,
+                                 ingot_error *e)
 {
     struct ig_xxh *x = ig_xxh_new();
     if (!x) return ig_no_memory(e);
@@ -23,12 +24,17 @@ static ingot_status check_region(struct check *c, const struct ig_part *k, uint8
     ig_xxh_final(x, xxh);
     ig_xxh_free(x);
     if (status == INGOT_OK && memcmp(xxh, k->xxh, 16) != 0)
-        ig_check_bad(c, &(struct finding){.kind = "tail", .offset = k->offset, .length = k->bytes,
-                                          .expected = k->xxh, .found = xxh, .hash_len = 16});
+        ig_check_bad(c, &(struct finding){.kind = "tail",
+                                          .offset = k->offset,
+                                          .length = k->bytes,
+                                          .expected = k->xxh,
+                                          .found = xxh,
+                                          .hash_len = 16});
     return status;
 }
 
-static ingot_status check_blob(struct check *c, const struct ig_blob *b, uint8_t *buf, ingot_error *e)
+static ingot_status check_blob(struct check *c, const struct ig_blob *b, uint8_t *buf,
+                               ingot_error *e)
 {
     struct ig_sha sha;
     uint8_t found[IG_HASH];
@@ -44,8 +50,12 @@ static ingot_status check_blob(struct check *c, const struct ig_blob *b, uint8_t
     c->bytes_hashed += b->bytes;
     if (memcmp(found, b->sha256, IG_HASH) == 0) return INGOT_OK;
     snprintf(text, sizeof text, "%s", ig_esc(b->name, b->name_len).s);
-    ig_check_bad(c, &(struct finding){.kind = "blob", .offset = b->offset, .length = b->bytes,
-                                      .expected = b->sha256, .found = found, .hash_len = IG_HASH,
+    ig_check_bad(c, &(struct finding){.kind = "blob",
+                                      .offset = b->offset,
+                                      .length = b->bytes,
+                                      .expected = b->sha256,
+                                      .found = found,
+                                      .hash_len = IG_HASH,
                                       .text = text});
     return INGOT_OK;
 }
@@ -68,9 +78,12 @@ static void check_content(struct check *c)
     }
     ig_sha_final(&h, found);
     if (memcmp(found, c->pack.content, IG_HASH) != 0)
-        ig_check_bad(c, &(struct finding){.kind = "content", .offset = UINT64_MAX,
-                                          .expected = c->pack.content, .found = found,
-                                          .hash_len = IG_HASH, .text = "content digest"});
+        ig_check_bad(c, &(struct finding){.kind = "content",
+                                          .offset = UINT64_MAX,
+                                          .expected = c->pack.content,
+                                          .found = found,
+                                          .hash_len = IG_HASH,
+                                          .text = "content digest"});
 }
 
 /* Tensors without bytes have a digest too. */
@@ -85,9 +98,12 @@ static void check_empty_rows(struct check *c)
         if (row.bytes > 0) continue;
         if (!(row.flags & IG_ROW_VIEW)) c->tensors_hashed++;
         if (memcmp(row.digest, empty, IG_HASH) != 0)
-            ig_check_bad(c, &(struct finding){.kind = "tensor", .tensor = row.name,
-                                              .tensor_len = row.name_len, .offset = UINT64_MAX,
-                                              .expected = row.digest, .found = empty,
+            ig_check_bad(c, &(struct finding){.kind = "tensor",
+                                              .tensor = row.name,
+                                              .tensor_len = row.name_len,
+                                              .offset = UINT64_MAX,
+                                              .expected = row.digest,
+                                              .found = empty,
                                               .hash_len = IG_HASH});
     }
 }
@@ -98,7 +114,8 @@ ingot_status ig_check_tail(struct check *c, ingot_error *e)
     ingot_status status = buf ? INGOT_OK : ig_no_memory(e);
     for (uint32_t i = 0; i < c->nparts && status == INGOT_OK; i++)
         if (c->parts[i].xxh && !c->parts[i].copy) status = check_region(c, &c->parts[i], buf, e);
-    for (uint32_t i = 0; i < c->pack.nblobs && status == INGOT_OK && c->v->level == IG_LEVEL_FULL; i++) {
+    for (uint32_t i = 0; i < c->pack.nblobs && status == INGOT_OK && c->v->level == IG_LEVEL_FULL;
+         i++) {
         struct ig_blob b;
         ig_pack_blob(&c->pack, i, &b);
         status = check_blob(c, &b, buf, e);

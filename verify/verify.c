@@ -16,11 +16,15 @@ static json_t *digest_json(const uint8_t digest[IG_HASH])
     return json_string(text);
 }
 
-static void bad_digest(struct check *c, const char *kind, const uint8_t *expected, const uint8_t *found,
-                       const char *text)
+static void bad_digest(struct check *c, const char *kind, const uint8_t *expected,
+                       const uint8_t *found, const char *text)
 {
-    ig_check_bad(c, &(struct finding){.kind = kind, .offset = UINT64_MAX, .expected = expected,
-                                      .found = found, .hash_len = IG_HASH, .text = text});
+    ig_check_bad(c, &(struct finding){.kind = kind,
+                                      .offset = UINT64_MAX,
+                                      .expected = expected,
+                                      .found = found,
+                                      .hash_len = IG_HASH,
+                                      .text = text});
 }
 
 /* What the kernel enforces on every read, it has not read for us: reported, never counted. */
@@ -37,10 +41,10 @@ static void check_kernel(struct check *c, int fd, const uint8_t *digest, json_t 
 static ingot_status absorb(struct check *c, ingot_status status, int fd, ingot_error *e)
 {
     uint8_t measured[IG_HASH];
-    const bool content = status == INGOT_ERR_PACK || status == INGOT_ERR_INPUT ||
-                         status == INGOT_ERR_UNSUPPORTED;
-    const bool enforced = status == INGOT_ERR_IO && e->sys_errno == EIO && fd >= 0 &&
-                          ig_verity_measure(fd, measured);
+    const bool content =
+        status == INGOT_ERR_PACK || status == INGOT_ERR_INPUT || status == INGOT_ERR_UNSUPPORTED;
+    const bool enforced =
+        status == INGOT_ERR_IO && e->sys_errno == EIO && fd >= 0 && ig_verity_measure(fd, measured);
     if (!content && !enforced) return status;
     ig_check_bad(c, &(struct finding){.kind = enforced ? "kernel" : "structure",
                                       .offset = e->has_offset ? e->offset : UINT64_MAX,
@@ -48,7 +52,8 @@ static ingot_status absorb(struct check *c, ingot_status status, int fd, ingot_e
     return INGOT_OK;
 }
 
-static ingot_status check_open_pack(struct check *c, const uint8_t *digest, json_t *report, ingot_error *e)
+static ingot_status check_open_pack(struct check *c, const uint8_t *digest, json_t *report,
+                                    ingot_error *e)
 {
     return_if_error(ig_check_rows(c, e));
     if (c->v->level != IG_LEVEL_QUICK) {
@@ -65,17 +70,21 @@ static const char *const level_names[] = {"quick", "fast", "full"};
 static void judge_identity(struct check *c, const uint8_t *digest, json_t *report)
 {
     if (digest || c->v->self) {
-        if (!digest) json_object_set_new(report, "note", json_string("consistent, identity not checked"));
+        if (!digest)
+            json_object_set_new(report, "note", json_string("consistent, identity not checked"));
         return;
     }
-    ig_check_bad(c, &(struct finding){.kind = "identity", .offset = UINT64_MAX,
-                                      .found = c->has_digest ? c->digest : NULL, .hash_len = IG_HASH,
-                                      .text = "nothing says what the digest must be: --expect DIGEST, a "
-                                              "name, or --self for a check of consistency alone"});
+    ig_check_bad(
+        c, &(struct finding){.kind = "identity",
+                             .offset = UINT64_MAX,
+                             .found = c->has_digest ? c->digest : NULL,
+                             .hash_len = IG_HASH,
+                             .text = "nothing says what the digest must be: --expect DIGEST, a "
+                                     "name, or --self for a check of consistency alone"});
 }
 
-static ingot_status finish_report(struct check *c, const char *label, const uint8_t *digest, json_t *r,
-                                  ingot_error *e)
+static ingot_status finish_report(struct check *c, const char *label, const uint8_t *digest,
+                                  json_t *r, ingot_error *e)
 {
     uint64_t tensors = 0;
     for (uint32_t i = 0; c->open && i < c->pack.nrows; i++) {

@@ -20,9 +20,9 @@ struct ig_verify {
     const char *source; /* folder with the original files, or NULL */
     bool has_expect;    /* the digest the caller demands, over anything else that is known */
     uint8_t expect[IG_HASH];
-    bool self;          /* without an expected digest: say "consistent" instead of failing */
-    bool strict;        /* with --all: unknown files in the store are failures */
-    unsigned threads;   /* 0: ig_cpus() */
+    bool self;        /* without an expected digest: say "consistent" instead of failing */
+    bool strict;      /* with --all: unknown files in the store are failures */
+    unsigned threads; /* 0: ig_cpus() */
     struct ig_progress progress;
 };
 

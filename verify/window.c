@@ -28,10 +28,14 @@ void ig_window_judge(struct check *c, const struct span_row *s, const uint8_t di
     struct ig_row row;
     ig_pack_row(&c->pack, s->row, &row);
     if (memcmp(digest, row.digest, IG_HASH) != 0)
-        ig_check_bad(c, &(struct finding){.kind = "tensor", .tensor = row.name,
-                                          .tensor_len = row.name_len, .offset = s->pos,
-                                          .length = s->end - s->pos, .expected = row.digest,
-                                          .found = digest, .hash_len = IG_HASH});
+        ig_check_bad(c, &(struct finding){.kind = "tensor",
+                                          .tensor = row.name,
+                                          .tensor_len = row.name_len,
+                                          .offset = s->pos,
+                                          .length = s->end - s->pos,
+                                          .expected = row.digest,
+                                          .found = digest,
+                                          .hash_len = IG_HASH});
     if (row.flags & IG_ROW_VIEW) return;
     pthread_mutex_lock(&c->lock);
     c->tensors_hashed += row.flags & IG_ROW_TIED ? 2 : 1;
@@ -47,8 +51,8 @@ static void check_zero(struct check *c, const struct window *w, uint64_t from, u
     if (from >= to || ig_all_zero(at(w, from), (size_t)(to - from))) return;
     const uint8_t *p = at(w, from);
     while (*p == 0) p++, from++;
-    ig_check_bad(c, &(struct finding){.kind = "padding", .offset = from, .length = 1,
-                                      .text = "expected zero"});
+    ig_check_bad(c, &(struct finding){
+                        .kind = "padding", .offset = from, .length = 1, .text = "expected zero"});
 }
 
 static void check_weights_padding(struct check *c, const struct window *w)
@@ -74,7 +78,8 @@ static void check_tail_window(struct check *c, const struct window *w)
         const struct ig_part *next = NULL;
         for (uint32_t i = 0; i < c->nparts; i++) {
             const struct ig_part *k = &c->parts[i];
-            if (k->bytes && k->offset + k->bytes > covered && (!next || k->offset < next->offset)) next = k;
+            if (k->bytes && k->offset + k->bytes > covered && (!next || k->offset < next->offset))
+                next = k;
         }
         const uint64_t start = next ? next->offset : c->pack.size;
         if (start > covered) check_zero(c, w, covered, start);
@@ -82,8 +87,11 @@ static void check_tail_window(struct check *c, const struct window *w)
         const uint64_t from = start > covered ? start : covered;
         const uint64_t to = next->offset + next->bytes < end ? next->offset + next->bytes : end;
         /* What was parsed must be what is hashed now. */
-        if (next->copy && memcmp(at(w, from), next->copy + (from - next->offset), (size_t)(to - from)) != 0)
-            ig_check_bad(c, &(struct finding){.kind = "tail", .offset = from, .length = to - from,
+        if (next->copy &&
+            memcmp(at(w, from), next->copy + (from - next->offset), (size_t)(to - from)) != 0)
+            ig_check_bad(c, &(struct finding){.kind = "tail",
+                                              .offset = from,
+                                              .length = to - from,
                                               .text = "changed since the pack was opened"});
         covered = to;
     }
@@ -93,15 +101,21 @@ static void check_tail_window(struct check *c, const struct window *w)
 static void bad_span(struct check *c, uint64_t start, size_t len, const uint8_t *expected,
                      const uint8_t *found)
 {
-    const struct ig_row first = ig_check_row_at(c, start), last = ig_check_row_at(c, start + len - 1);
+    const struct ig_row first = ig_check_row_at(c, start),
+                        last = ig_check_row_at(c, start + len - 1);
     const bool one = first.name_len && first.name == last.name;
     char text[2 * IG_ESC_MAX + 32] = "";
     if (!one)
-        snprintf(text, sizeof text, "tensors \"%s\" to \"%s\"", ig_esc(first.name, first.name_len).s,
-                 ig_esc(last.name, last.name_len).s);
-    ig_check_bad(c, &(struct finding){.kind = "weights", .tensor = one ? first.name : NULL,
-                                      .tensor_len = first.name_len, .offset = start, .length = len,
-                                      .expected = expected, .found = found, .hash_len = 16,
+        snprintf(text, sizeof text, "tensors \"%s\" to \"%s\"",
+                 ig_esc(first.name, first.name_len).s, ig_esc(last.name, last.name_len).s);
+    ig_check_bad(c, &(struct finding){.kind = "weights",
+                                      .tensor = one ? first.name : NULL,
+                                      .tensor_len = first.name_len,
+                                      .offset = start,
+                                      .length = len,
+                                      .expected = expected,
+                                      .found = found,
+                                      .hash_len = 16,
                                       .text = one ? NULL : text});
 }
 
@@ -153,7 +167,8 @@ static void hash_small(struct check *c, const struct window *w, const struct spa
 }
 
 /* Leaves of a larger row that end in this window. */
-static ingot_status hash_row(struct window *w, const struct span_row *s, uint32_t index, ingot_error *e)
+static ingot_status hash_row(struct window *w, const struct span_row *s, uint32_t index,
+                             ingot_error *e)
 {
     const uint64_t end = w->start + w->n;
     const uint64_t to = s->end < end ? s->end : end;

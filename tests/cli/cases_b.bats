@@ -57,15 +57,15 @@ TWO=model-00002-of-00002.safetensors
     ingot convert -q plain
     good=$(tensors plain "[t['digest'] for t in d['tensors'] if t['name'] == '$name']")
     for v in equal bytes; do
-        for i in 1 2; do
-            fx b04 m$v$i $v $i
-            accept -- ingot convert m$v$i
+        for map in 1 2; do
+            fx b04 m$v$map $v $map
+            accept -- ingot convert m$v$map
             [ "$(grep -c '1 tensors\? stands\? in two files' <<<"$stderr")" = 1 ]
-            round_trip m$v$i m$v$i
-            [ "$(tensors m$v$i "sum(t['shadow'] for t in d['tensors'])")" = 1 ]
-            used=$(tensors m$v$i \
+            round_trip m$v$map m$v$map
+            [ "$(tensors m$v$map "sum(t['shadow'] for t in d['tensors'])")" = 1 ]
+            used=$(tensors m$v$map \
                 "[t['digest'] for t in d['tensors'] if t['name'] == '$name' and not t['shadow']]")
-            if [ $v$i = bytes2 ]; then [ "$used" != "$good" ]; else [ "$used" = "$good" ]; fi
+            if [ $v$map = bytes2 ]; then [ "$used" != "$good" ]; else [ "$used" = "$good" ]; fi
         done
     done
     [ "$(content mbytes1)" = "$(content plain)" ]

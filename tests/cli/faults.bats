@@ -157,7 +157,7 @@ TWO=model-00002-of-00002
 
 @test "D04 without O_TMPFILE: the same, and a killed run's temporary is taken back" {
     fx p3s m
-    no=tmpfile:*:*:EOPNOTSUPP
+    no="tmpfile:*:*:EOPNOTSUPP"
     accept -- shimmed "$no" "$INGOT" convert m
     d=$(digest m)
     for op in pwrite fsync link rename close; do

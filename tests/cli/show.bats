@@ -37,7 +37,8 @@ setup() {
     "$PYTHON" - "$(pack phi4-pocket)" "$(model phi4-pocket)/model.safetensors" "$offset" "$bytes" \
         <<'END'
 import json, struct, sys
-pack, st, at, n = open(sys.argv[1], "rb").read(), open(sys.argv[2], "rb").read(), *map(int, sys.argv[3:])
+pack, st = (open(name, "rb").read() for name in sys.argv[1:3])
+at, n = map(int, sys.argv[3:])
 length = struct.unpack("<Q", st[:8])[0]
 b, e = json.loads(st[8:8 + length])["model.norm.weight"]["data_offsets"]
 assert pack[at:at + n] == st[8 + length + b:8 + length + e]

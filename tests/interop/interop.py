@@ -38,7 +38,8 @@ RAW = {"bool": 8, "uint8": 8, "int8": 8, "int16": 16, "uint16": 16, "float16": 1
        "float6_e3m2fn": 6}
 NUMPY = ["bool", "uint8", "int8", "int16", "uint16", "float16", "int32", "uint32", "float32",
          "int64", "uint64", "float64", "complex64"]
-PIECES = ["model", "layers", "self_attn", "q_proj", "weight", "bias", "w", "h.0", "é", "水", "🚀", "a b",
+PIECES = ["model", "layers", "self_attn", "q_proj", "weight", "bias", "w", "h.0", "é", "水", "🚀",
+          "a b",
           "x/y", "..", "0", "10", "A" * 40]
 
 

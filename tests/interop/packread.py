@@ -3,6 +3,7 @@
 """A second reader of packs, written from ingot-pack(5) alone (standard library and numpy).
 
 packread.py check PACK [--tree FILE]   every rule of the page; prints the digest
+packread.py check PACK...              the same for several
 packread.py digest PACK                the fs-verity digest of the file, nothing else
 packread.py export PACK DIR            the source files and blobs, as they were
 packread.py tensors PACK               one line a row: digest, dtype, shape, flags, name
@@ -529,24 +530,34 @@ def tensors(path):
               json.dumps(r.name))
 
 
+def run(command, words):
+    if command == "check" and len(words) == 3 and words[1] == "--tree":
+        print("fsverity-sha256:" + check(words[0], words[2]))
+    elif command == "check" and words and "--tree" not in words:
+        for path in words:
+            try:
+                print("fsverity-sha256:" + check(path), flush=True)
+            except Bad as e:
+                raise Bad(f"{path}: {e}") from None
+    elif command == "digest" and len(words) == 1:
+        with open(words[0], "rb") as f:
+            print("fsverity-sha256:" + digest_of(f.read()).hex())
+    elif command == "export" and len(words) == 2:
+        export(*words)
+    elif command == "tensors" and len(words) == 1:
+        tensors(*words)
+    else:
+        print(__doc__.strip(), file=sys.stderr)
+        return 2
+    return 0
+
+
 def main(argv):
     try:
-        if len(argv) in (3, 5) and argv[1] == "check" and argv[3:4] in ([], ["--tree"]):
-            print("fsverity-sha256:" + check(argv[2], *argv[4:]))
-        elif len(argv) == 3 and argv[1] == "digest":
-            with open(argv[2], "rb") as f:
-                print("fsverity-sha256:" + digest_of(f.read()).hex())
-        elif len(argv) == 4 and argv[1] == "export":
-            export(*argv[2:])
-        elif len(argv) == 3 and argv[1] == "tensors":
-            tensors(argv[2])
-        else:
-            print(__doc__.strip(), file=sys.stderr)
-            return 2
+        return run(argv[1] if len(argv) > 1 else "", argv[2:])
     except (Bad, OSError, ValueError, KeyError) as e:
-        print(f"packread.py: {argv[2]}: {e}", file=sys.stderr)
+        print(f"packread.py: {type(e).__name__}: {e}", file=sys.stderr)
         return 1
-    return 0
 
 
 if __name__ == "__main__":

@@ -4,9 +4,10 @@
  * "op:match:nth:what", separated by ';'.
  *
  *   op     open odirect tmpfile pread pwrite fsync close ftruncate fallocate link rename
- *          (open: openat too; odirect, tmpfile: open with that flag; pread: read too; pwrite: write
- * too; fsync: fdatasync too; link: linkat; rename: renameat2 too) match  a part of the path ('*':
- * any); for descriptors the one behind /proc/self/fd; standard input, output and error never match
+ *          (open: openat too; odirect, tmpfile: open with that flag; pread: read too;
+ *          pwrite: write too; fsync: fdatasync too; link: linkat; rename: renameat2 too)
+ *   match  a part of the path ('*': any); for descriptors the one behind /proc/self/fd;
+ *          standard input, output and error never match
  *   nth    the call that is hit, from 1; '*': every call
  *   what   an errno such as EIO; SHORT (half the bytes); CUT (truncate the file to half, then
  *          go on); TOUCH (set its mtime to now, then go on); FLIP (change a byte of it, then go
@@ -195,17 +196,28 @@ int posix_fallocate(int fd, off_t at, off_t n)
     return hit_fd("fallocate", fd) == FAIL ? errno : REAL(posix_fallocate)(fd, at, n);
 }
 
-#define OPEN(name, args, call)                                                        \
-    int name args                                                                     \
-    {                                                                                 \
-        va_list ap;                                                                   \
-        va_start(ap, flags);                                                          \
-        const mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(ap, mode_t) : 0; \
-        va_end(ap);                                                                   \
-        if (hit("open", path) == FAIL) return -1;                                     \
-        if ((flags & O_DIRECT) && hit("odirect", path) == FAIL) return -1;            \
-        if ((flags & __O_TMPFILE) && hit("tmpfile", path) == FAIL) return -1;         \
-        return REAL(name) call;                                                       \
+/* The flag holds O_DIRECTORY's bit. */
+static int is_tmpfile(int flags)
+{
+    return (flags & O_TMPFILE) == O_TMPFILE;
+}
+
+static int wants_mode(int flags)
+{
+    return (flags & O_CREAT) || is_tmpfile(flags);
+}
+
+#define OPEN(name, args, call)                                             \
+    int name args                                                          \
+    {                                                                      \
+        va_list ap;                                                        \
+        va_start(ap, flags);                                               \
+        const mode_t mode = wants_mode(flags) ? va_arg(ap, mode_t) : 0;    \
+        va_end(ap);                                                        \
+        if (hit("open", path) == FAIL) return -1;                          \
+        if ((flags & O_DIRECT) && hit("odirect", path) == FAIL) return -1; \
+        if (is_tmpfile(flags) && hit("tmpfile", path) == FAIL) return -1;  \
+        return REAL(name) call;                                            \
     }
 OPEN(open, (const char *path, int flags, ...), (path, flags, mode))
 OPEN(open64, (const char *path, int flags, ...), (path, flags, mode))

@@ -108,8 +108,10 @@ static void test_safe_path(void **state)
 
 static void test_utf8(void **state)
 {
-    static const char *const bad[] = {"\x80", "\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf", "\xed\xa0\x80",
-                                      "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xe2\x82"};
+    static const char *const bad[] = {
+        "\x80",         "\xc0\x80",         "\xc1\xbf",         "\xe0\x9f\xbf",
+        "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
+        "\xe2\x82"};
     (void)state;
     assert_true(ig_utf8_valid("\xf0\x9f\x98\x80\xe2\x82\xac\xc3\xa9", 9));
     assert_true(ig_utf8_valid("a\0b", 3));
@@ -172,9 +174,20 @@ static void naive_digest(uint8_t out[32], const uint8_t *data, size_t n)
 
 static void test_tree_matches_its_definition(void **state)
 {
-    static const size_t sizes[] = {0, 1, 4095, 4096, 4097, 8192, 127 * 4096, 128 * 4096,
-                                   128 * 4096 + 1, 129 * 4096, 256 * 4096, 300 * 4096 + 17,
-                                   128 * 128 * 4096, 128 * 128 * 4096 + 5};
+    static const size_t sizes[] = {0,
+                                   1,
+                                   4095,
+                                   4096,
+                                   4097,
+                                   8192,
+                                   127 * 4096,
+                                   128 * 4096,
+                                   128 * 4096 + 1,
+                                   129 * 4096,
+                                   256 * 4096,
+                                   300 * 4096 + 17,
+                                   128 * 128 * 4096,
+                                   128 * 128 * 4096 + 5};
     const size_t most = 128 * 128 * 4096 + 4096;
     uint8_t *data = malloc(most), *leaves = malloc(most / 4096 * 32 + 32);
     (void)state;

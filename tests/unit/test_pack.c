@@ -41,11 +41,16 @@ static void write_file(const char *dir, const char *name, const void *data, size
 static void write_model(const char *dir)
 {
     static const char header[] =
-        "{\"model.embed_tokens.weight\":{\"dtype\":\"F16\",\"shape\":[64,100],\"data_offsets\":[0,12800]},"
-        "\"model.layers.0.self_attn.q_proj.weight\":{\"dtype\":\"F16\",\"shape\":[40,64],\"data_offsets\":[12800,17920]},"
-        "\"model.layers.0.self_attn.k_proj.weight\":{\"dtype\":\"F16\",\"shape\":[8,64],\"data_offsets\":[17920,18944]},"
-        "\"model.layers.0.self_attn.v_proj.weight\":{\"dtype\":\"F16\",\"shape\":[8,64],\"data_offsets\":[18944,19968]},"
-        "\"model.layers.0.input_layernorm.weight\":{\"dtype\":\"F32\",\"shape\":[64],\"data_offsets\":[19968,20224]},"
+        "{\"model.embed_tokens.weight\":{\"dtype\":\"F16\",\"shape\":[64,100],\"data_offsets\":[0,"
+        "12800]},"
+        "\"model.layers.0.self_attn.q_proj.weight\":{\"dtype\":\"F16\",\"shape\":[40,64],\"data_"
+        "offsets\":[12800,17920]},"
+        "\"model.layers.0.self_attn.k_proj.weight\":{\"dtype\":\"F16\",\"shape\":[8,64],\"data_"
+        "offsets\":[17920,18944]},"
+        "\"model.layers.0.self_attn.v_proj.weight\":{\"dtype\":\"F16\",\"shape\":[8,64],\"data_"
+        "offsets\":[18944,19968]},"
+        "\"model.layers.0.input_layernorm.weight\":{\"dtype\":\"F32\",\"shape\":[64],\"data_"
+        "offsets\":[19968,20224]},"
         "\"none\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[20224,20224]}}";
     const uint64_t n = sizeof header - 1;
     uint8_t *file = malloc(8 + n + 20224);
@@ -71,17 +76,23 @@ static int set_up(void **state)
     assert_int_equal(mkdir(model, 0777), 0);
     write_model(model);
     assert_int_equal(ig_store_open(store, false, &s, &e), INGOT_OK);
-    const struct ig_convert c = {.source = model, .name = "m", .dtype = -1, .rules = IG_RULES,
-                                 .max_header = IG_ST_MAX_HEADER, .threads = 2};
+    const struct ig_convert c = {.source = model,
+                                 .name = "m",
+                                 .dtype = -1,
+                                 .rules = IG_RULES,
+                                 .max_header = IG_ST_MAX_HEADER,
+                                 .threads = 2};
     if (ig_convert(&s, &c, &report, &e) != INGOT_OK) fail_msg("%s", e.message);
     assert_true(ig_unhex(f->digest, IG_HASH,
-                         json_string_value(json_object_get(report, "digest")) + strlen("fsverity-sha256:")));
+                         json_string_value(json_object_get(report, "digest")) +
+                             strlen("fsverity-sha256:")));
     f->path = ig_store_pack_path(&s, f->digest);
     char hex[65];
     ig_hex(hex, f->digest, IG_HASH);
     f->tree = ig_format("%s/packs/%s.tree", store, hex);
     assert_int_equal(chmod(f->path, 0644), 0);
-    assert_int_equal(ig_read_file(f->path, SIZE_MAX / 2, (char **)&f->bytes, &f->size, &e), INGOT_OK);
+    assert_int_equal(ig_read_file(f->path, SIZE_MAX / 2, (char **)&f->bytes, &f->size, &e),
+                     INGOT_OK);
     json_decref(report);
     ig_store_close(&s);
     *state = f;
@@ -111,7 +122,8 @@ static json_t *verify(const struct fixture *f, enum ig_level level)
     json_t *report = NULL;
     ingot_error e = {0};
     const struct ig_verify v = {.level = level, .threads = 1};
-    if (ig_verify_pack(f->path, "m", f->digest, &v, &report, &e) != INGOT_OK) fail_msg("%s", e.message);
+    if (ig_verify_pack(f->path, "m", f->digest, &v, &report, &e) != INGOT_OK)
+        fail_msg("%s", e.message);
     return report;
 }
 
@@ -230,7 +242,8 @@ static void test_superblock_rules(void **state)
         ingot_error e = {0};
         forge(f, cases[i].offset, cases[i].value, cases[i].width);
         assert_int_equal(ig_pack_open(f->path, &p, &e), INGOT_ERR_PACK);
-        if (!strstr(e.message, cases[i].says)) fail_msg("%s: expected %s", e.message, cases[i].says);
+        if (!strstr(e.message, cases[i].says))
+            fail_msg("%s: expected %s", e.message, cases[i].says);
     }
     struct ig_pack p;
     forge(f, SB_MAY, 1ull << 63, 8); /* bits that may be ignored are */

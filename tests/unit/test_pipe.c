@@ -45,7 +45,8 @@ static ingot_status hash_stage(void *ctx, struct ig_item *item, unsigned worker,
     if (c->next_hash[item->lane]++ != item->index) c->out_of_order = true;
     for (unsigned i = 0; i < item->index % 5; i++) sched_yield();
     c->in_hash[item->lane]--;
-    if (item->arg[0] == c->fail_at) return ig_fail(e, INGOT_ERR_IO, "item %u", (unsigned)item->arg[0]);
+    if (item->arg[0] == c->fail_at)
+        return ig_fail(e, INGOT_ERR_IO, "item %u", (unsigned)item->arg[0]);
     return INGOT_OK;
 }
 
@@ -60,9 +61,15 @@ static ingot_status place_stage(void *ctx, struct ig_item *item, unsigned worker
 
 static ingot_status run(struct counts *c, unsigned threads, unsigned slots, ingot_error *e)
 {
-    static const struct ig_stage stages[] = {{read_stage, true}, {hash_stage, true}, {place_stage, false}};
-    const struct ig_pipe p = {.ctx = c, .threads = threads, .lanes = LANES, .slots = slots,
-                              .next = next, .stages = stages, .nstages = 3};
+    static const struct ig_stage stages[] = {
+        {read_stage, true}, {hash_stage, true}, {place_stage, false}};
+    const struct ig_pipe p = {.ctx = c,
+                              .threads = threads,
+                              .lanes = LANES,
+                              .slots = slots,
+                              .next = next,
+                              .stages = stages,
+                              .nstages = 3};
     return ig_pipe_run(&p, e);
 }
 
@@ -76,7 +83,8 @@ static void test_every_item_once_and_in_order(void **state)
         assert_false(c.out_of_order);
         assert_false(c.two_at_once);
         for (unsigned l = 0; l < LANES; l++)
-            for (unsigned i = 0; i < ITEMS; i++) assert_int_equal(c.placed[l][i], i < ITEMS - l * 7);
+            for (unsigned i = 0; i < ITEMS; i++)
+                assert_int_equal(c.placed[l][i], i < ITEMS - l * 7);
     }
 }
 
