@@ -153,7 +153,7 @@ static ingot_status make_manifest(struct ig_job *job, struct ig_made *made, ingo
 /* A pack that is read is judged by the bytes that were read, not by an earlier look. */
 static ingot_status check_parent(const struct ig_job *job, const struct ig_ref *ref, ingot_error *e)
 {
-    if (!job->plan->parent || memcmp(job->parent_digest, ref->digest, IG_HASH) == 0)
+    if (!ref || memcmp(job->parent_digest, ref->digest, IG_HASH) == 0) /* ref: only with a parent */
         return INGOT_OK;
     char found[65], wanted[65];
     ig_hex(found, job->parent_digest, IG_HASH);

@@ -310,16 +310,15 @@ static ingot_status scan_folder(struct scan *c)
 static ingot_status scan_file(struct scan *c, const char *path)
 {
     const char *base = strrchr(path, '/');
-    struct ig_src_file f = {.path = strdup(path), .name = strdup(base ? base + 1 : path)};
-    ingot_status status = f.path && f.name ? resolve_link(&f, c->e) : ig_no_memory(c->e);
-    if (status == INGOT_OK && !ig_utf8_valid(f.name, strlen(f.name)))
-        status = ig_fail(c->e, INGOT_ERR_INPUT, "%s: file name is not UTF-8",
-                         ig_esc(path, strlen(path)).s);
-    if (status == INGOT_OK) status = add(&c->all, &f, c->e);
-    if (status != INGOT_OK) {
-        free(f.path), free(f.name);
-        return status;
-    }
+    return_if_error(add(&c->all, &(struct ig_src_file){0}, c->e));
+    struct ig_src_file *f = &c->all.files[0]; /* freed with the list, whatever comes */
+    f->path = strdup(path);
+    f->name = strdup(base ? base + 1 : path);
+    if (!f->path || !f->name) return ig_no_memory(c->e);
+    return_if_error(resolve_link(f, c->e));
+    if (!ig_utf8_valid(f->name, strlen(f->name)))
+        return ig_fail(c->e, INGOT_ERR_INPUT, "%s: file name is not UTF-8",
+                       ig_esc(path, strlen(path)).s);
     return_if_error(refuse_unfinished(&c->all, c->e));
     c->s->weights = c->all.files;
     c->s->nweights = 1;

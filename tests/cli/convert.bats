@@ -43,6 +43,15 @@ REV=5555555555555555555555555555555555555555
     done
 }
 
+@test "convert: golden digests of rules 1" {
+    ingot convert -q --rules 1 "$(model phi3-pocket)"
+    ingot convert -q --rules 1 "$(model phi4-pocket)"
+    [ "$(digest phi3-pocket)" = \
+        fsverity-sha256:b377b3eca0e2cae65965a8c7107edf7e8e2a5411ea1b6e6f64b6ef41eafea6b1 ]
+    [ "$(digest phi4-pocket)" = \
+        fsverity-sha256:be654d4c8d62c3b4ab270516a734b75265f284f9ca39983ea5281390391838df ]
+}
+
 @test "convert: the same bytes with any number of threads, from any place" {
     src=$(model phi3-pocket)
     ingot convert -q -n a "$src"

@@ -86,9 +86,9 @@ for n, e in sorted(h.items(), key=lambda x: (x[1]["data_offsets"], x[0])):
     ingot export d out
     cmp "$src/config.json" out/config.json
     cmp "$src/tokenizer.model" out/tokenizer.model
-    [ "$(for f in out/*.safetensors; do header $f; done | awk '{ print $1 }' | sort)" = \
+    [ "$(for f in out/*.safetensors; do header "$f"; done | awk '{ print $1 }' | sort)" = \
         "$(for f in "$src"/*.safetensors; do header "$f"; done | awk '{ print $1 }' | sort)" ]
-    [ "$(for f in out/*.safetensors; do header $f; done | awk '{ print $2 }' | sort -u)" = BF16 ]
+    [ "$(for f in out/*.safetensors; do header "$f"; done | awk '{ print $2 }' | sort -u)" = BF16 ]
     accept -- ingot convert -n e out
     [ "$(content e)" = "$(content d)" ]
 }
