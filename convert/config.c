@@ -70,6 +70,22 @@ static ingot_status check_keys(const json_t *config, const char *path, ingot_err
     return INGOT_OK;
 }
 
+/* As Python reads it: bare NaN and Infinity, a byte-order mark, the last of equal keys. */
+#define CONFIG_FLAGS (IG_JSON_NONFINITE | IG_JSON_BOM | IG_JSON_LAST_WINS)
+
+ingot_status ig_config_of_pack(const struct ig_pack *p, const char *name, json_t **out,
+                               uint32_t *blob, ingot_error *e)
+{
+    char *text = NULL;
+    size_t n = 0;
+    *blob = ig_pack_find_blob(p, name, IG_BLOB_FILE);
+    if (*blob == IG_NONE) return INGOT_OK;
+    return_if_error(ig_pack_read_blob(p, *blob, &text, &n, e));
+    const ingot_status status = ig_json_load(text, n, name, CONFIG_FLAGS, out, e);
+    free(text);
+    return status;
+}
+
 static ingot_status load(const struct ig_src *s, const char *name, json_t **out, uint32_t *blob,
                          ingot_error *e)
 {
@@ -81,8 +97,7 @@ static ingot_status load(const struct ig_src *s, const char *name, json_t **out,
         if (strcmp(f->name, name) != 0) continue;
         *blob = i;
         return_if_error(ig_read_file(f->path, CONFIG_MOST, &text, &n, e));
-        const ingot_status status = ig_json_load(
-            text, n, f->path, IG_JSON_NONFINITE | IG_JSON_BOM | IG_JSON_LAST_WINS, out, e);
+        const ingot_status status = ig_json_load(text, n, f->path, CONFIG_FLAGS, out, e);
         free(text);
         if (status == INGOT_OK && !json_is_object(*out))
             return ig_fail(e, INGOT_ERR_INPUT, "%s: expected a JSON object", f->path);

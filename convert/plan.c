@@ -121,20 +121,6 @@ static ingot_status collect_files(struct ig_plan *p, ingot_error *e)
     return INGOT_OK;
 }
 
-static ingot_status load_blob_json(struct ig_plan *p, const char *name, json_t **out,
-                                   ingot_error *e)
-{
-    const uint32_t i = ig_pack_find_blob(p->parent, name, IG_BLOB_FILE);
-    char *text = NULL;
-    size_t n = 0;
-    if (i == IG_NONE) return INGOT_OK;
-    return_if_error(ig_pack_read_blob(p->parent, i, &text, &n, e));
-    const ingot_status status =
-        ig_json_load(text, n, name, IG_JSON_NONFINITE | IG_JSON_BOM | IG_JSON_LAST_WINS, out, e);
-    free(text);
-    return status;
-}
-
 static ingot_status collect_blobs_of_parent(struct ig_plan *p, ingot_error *e)
 {
     for (uint32_t i = 0; i < p->parent->nblobs; i++) {
@@ -172,8 +158,9 @@ static ingot_status collect_parent(struct ig_plan *p, ingot_error *e)
         p->rows[p->nrows++] = row;
     }
     return_if_error(collect_blobs_of_parent(p, e));
-    return_if_error(load_blob_json(p, "config.json", &p->config, e));
-    return load_blob_json(p, "hf_quant_config.json", &p->hf_quant, e);
+    uint32_t unused; /* blobs of the new pack are numbered anew */
+    return_if_error(ig_config_of_pack(k, "config.json", &p->config, &unused, e));
+    return ig_config_of_pack(k, "hf_quant_config.json", &p->hf_quant, &unused, e);
 }
 
 ingot_status ig_plan_collect(struct ig_plan *p, ingot_error *e)

@@ -261,4 +261,16 @@ bool ig_scales_wants_values(const struct ig_link *link);
 ingot_status ig_scales_judge(struct ig_scales *scales, const struct ig_row *rows, uint32_t nrows,
                              const struct ig_scale_stats *stats, ingot_error *e);
 
+/* scales_file.c: the same for scales that lie in an open pack. */
+struct ig_scales_file {
+    const struct ig_row *rows; /* those that the links speak of */
+    uint32_t nrows;
+    int fd;
+    const char *path;
+    uint64_t (*pos)(const void *ctx, uint32_t row); /* file offset of a row */
+    const void *ctx;
+};
+ingot_status ig_scales_judge_file(struct ig_scales *s, const struct ig_scales_file *f,
+                                  ingot_error *e);
+
 #endif

@@ -55,6 +55,9 @@ ingot_status ig_src_read_index(struct ig_src *s, const char *path, ingot_error *
 ingot_status ig_src_check_shards(struct ig_src *s, ingot_error *e); /* every shard is here */
 /* config.c */
 ingot_status ig_src_read_config(struct ig_src *s, const struct ig_convert *c, ingot_error *e);
+/* A config that a pack holds (caller decrefs), and its blob; IG_NONE, *out untouched: none. */
+ingot_status ig_config_of_pack(const struct ig_pack *p, const char *name, json_t **out,
+                               uint32_t *blob, ingot_error *e);
 /* What the config says of the head: 1 tied, 0 not, -1 unknown (class default of an unknown class).
  */
 int ig_config_tied(const json_t *config);

@@ -116,14 +116,16 @@ ingot_status ig_gc_sweep(const struct ig_store *s, const struct ig_gc *g, ingot_
     bool removed = false;
     char *packs = ig_store_path(s, "packs", NULL);
     if (!packs) return ig_no_memory(e);
-    for (size_t i = 0; i < 2 * g->nfiles && status == INGOT_OK; i++) {
-        const struct ig_gc_file *f = &g->files[i % g->nfiles];
-        if (!f->doomed || f->is_pack != (i < g->nfiles)) continue;
-        uint64_t bytes = 0;
-        char *path = ig_format("%s/%s", packs, f->name);
-        status = path ? walk(path, true, &bytes, e) : ig_no_memory(e);
-        free(path);
-        removed = true;
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < g->nfiles && status == INGOT_OK; i++) {
+            const struct ig_gc_file *f = &g->files[i];
+            if (!f->doomed || f->is_pack != (round == 0)) continue;
+            uint64_t bytes = 0;
+            char *path = ig_format("%s/%s", packs, f->name);
+            status = path ? walk(path, true, &bytes, e) : ig_no_memory(e);
+            free(path);
+            removed = true;
+        }
     }
     if (status == INGOT_OK && removed) status = ig_fsync_dir(packs, e);
     free(packs);

@@ -44,6 +44,15 @@ static char *hidden_name(const char *dir)
                      (unsigned long long)random);
 }
 
+/* Something that vanished while it was written is trouble of the disk, not a wrong name. */
+static ingot_status refused(ingot_error *e, int why, const char *path, const char *what)
+{
+    ingot_status status = ig_fail_sys(e, why, "%s: %s", path, what);
+    if (status == INGOT_ERR_NOT_FOUND) status = INGOT_ERR_IO;
+    if (e) e->status = status;
+    return status;
+}
+
 static bool same_file(int fd, const char *path)
 {
     struct stat a, b;
@@ -141,7 +150,7 @@ static ingot_status link_hidden(struct ig_temp *t, ingot_error *e)
         }
         const int why = errno;
         free(path);
-        if (why != EEXIST) return ig_fail_sys(e, why, "%s: cannot link a file here", t->dir);
+        if (why != EEXIST) return refused(e, why, t->dir, "cannot link a file here");
     }
     return ig_fail(e, INGOT_ERR_BUSY, "%s: no free temporary name", t->dir);
 }
@@ -160,7 +169,7 @@ static ingot_status appear(struct ig_temp *t, const char *path, bool replace, in
         char self[FD_PATH];
         fd_path(self, t->fd);
         if (linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0) return INGOT_OK;
-        if (errno != EEXIST) return ig_fail_sys(e, errno, "%s: cannot publish", path);
+        if (errno != EEXIST) return refused(e, errno, path, "cannot publish");
         if (!replace) return ig_fail(e, INGOT_ERR_EXISTS, "%s: exists already", path);
         return_if_error(link_hidden(t, e));
     }
@@ -170,7 +179,7 @@ static ingot_status appear(struct ig_temp *t, const char *path, bool replace, in
     const int rc = replace ? rename(t->path, path) : rename_no_replace(t->path, path);
     if (rc != 0 && errno == EEXIST && !replace)
         return ig_fail(e, INGOT_ERR_EXISTS, "%s: exists already", path);
-    if (rc != 0) return ig_fail_sys(e, errno, "%s: cannot publish", path);
+    if (rc != 0) return refused(e, errno, path, "cannot publish");
     free(t->path);
     t->path = NULL;
     return INGOT_OK;

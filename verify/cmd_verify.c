@@ -71,7 +71,9 @@ static void print_model(const json_t *m)
         if (json_is_true(json_object_get(m, "ok")) && strcmp(level, good[i].level) == 0)
             word = self && i == 0 ? "consistent" : good[i].word;
     const char *model = text(m, "model");
-    printf("%s: %s  %s\n", ig_esc(model, strlen(model)).s, word, text(m, "digest"));
+    const char *state = json_is_true(json_object_get(m, "ok")) ? "" : text(m, "state");
+    printf("%s: %s%s%s  %s\n", ig_esc(model, strlen(model)).s, word, *state ? ", " : "", state,
+           text(m, "digest"));
     print_work(m, level);
     size_t i;
     json_t *b;

@@ -37,6 +37,45 @@ static void check_overlaps(struct check *c)
     }
 }
 
+/* Index of the last row before `end` that is no view, or IG_NONE. */
+static uint32_t last_member(const struct check *c, const bool *is_view, uint64_t end)
+{
+    uint32_t low = 0, high = c->nrows;
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        if (c->rows[mid].pos < end)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    while (low > 0 && is_view[low - 1]) low--;
+    return low ? low - 1 : IG_NONE;
+}
+
+/* A view is whole rows end to end: it begins where one begins and ends where one ends. */
+static ingot_status check_views(struct check *c, ingot_error *e)
+{
+    bool *is_view = ig_array(c->nrows, sizeof *is_view);
+    if (!is_view) return ig_no_memory(e);
+    struct ig_row row;
+    for (uint32_t i = 0; i < c->nrows; i++) {
+        ig_pack_row(&c->pack, c->rows[i].row, &row);
+        is_view[i] = row.flags & IG_ROW_VIEW;
+    }
+    for (uint32_t i = 0; i < c->nrows; i++) {
+        if (!is_view[i]) continue;
+        const uint32_t first = last_member(c, is_view, c->rows[i].pos + 1);
+        const uint32_t last = last_member(c, is_view, c->rows[i].end);
+        if (first != IG_NONE && c->rows[first].pos == c->rows[i].pos && last != IG_NONE &&
+            c->rows[last].end == c->rows[i].end)
+            continue;
+        ig_pack_row(&c->pack, c->rows[i].row, &row);
+        structure(c, &row, c->rows[i].pos, "a view that does not cover whole tensors");
+    }
+    free(is_view);
+    return INGOT_OK;
+}
+
 /* Rows of more than a page are followed side by side, each with a tree of its own. */
 static void check_depth(struct check *c)
 {
@@ -107,6 +146,7 @@ ingot_status ig_check_rows(struct check *c, ingot_error *e)
         c->rows[i].reach = c->rows[i].end > before ? c->rows[i].end : before;
     }
     check_overlaps(c);
+    return_if_error(check_views(c, e));
     check_depth(c);
     return check_headers(c);
 }

@@ -19,7 +19,9 @@ static ingot_status add_model(struct all *a, const char *path, const char *label
 {
     json_t *r = NULL;
     return_if_error(ig_verify_pack(path, label, digest, a->v, &r, a->e));
-    a->ok = a->ok && json_is_true(json_object_get(r, "ok"));
+    const bool ok = json_is_true(json_object_get(r, "ok"));
+    json_object_set_new(r, "state", json_string(ok ? "unchanged" : "changed"));
+    a->ok = a->ok && ok;
     return json_array_append_new(a->models, r) == 0 ? INGOT_OK : ig_no_memory(a->e);
 }
 
@@ -27,9 +29,9 @@ static void add_broken(struct all *a, const char *label, const char *kind, const
 {
     a->ok = false;
     json_array_append_new(a->models,
-                          json_pack("{s:s,s:b,s:s,s:i,s:i,s:[{s:s,s:s}]}", "model", label, "ok", 0,
-                                    "level", "none", "bytes_hashed", 0, "tensors_hashed", 0, "bad",
-                                    "kind", kind, "text", text));
+                          json_pack("{s:s,s:s,s:b,s:s,s:i,s:i,s:[{s:s,s:s}]}", "model", label,
+                                    "state", kind, "ok", 0, "level", "none", "bytes_hashed", 0,
+                                    "tensors_hashed", 0, "bad", "kind", kind, "text", text));
 }
 
 /* Files that belong to no pack and are none of the store's own. */

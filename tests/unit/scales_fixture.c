@@ -78,7 +78,10 @@ void fx_expect(const struct fx *f, const char *object, unsigned nth, const struc
 {
     const struct ig_link *l = fx_link(f, object, nth);
 
-    if (!l) fail_msg("no link %u to %s", nth, object);
+    if (!l) {
+        fail_msg("no link %u to %s", nth, object);
+        return;
+    }
     if (want->module) {
         assert_int_equal(l->subject, IG_NONE);
         assert_string_equal(l->module, want->subject);

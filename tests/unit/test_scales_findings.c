@@ -415,8 +415,8 @@ static void hostile_patterns_end_soon(void **state)
     }
     for (int i = 0; i < 2000; i++) {
         char pattern[300] = "re:";
-        for (int k = 0; k < 60; k++) strcat(pattern, "a*.*");
-        strcat(pattern, "b$");
+        for (size_t k = 0; k < 60; k++) memcpy(pattern + 3 + 4 * k, "a*.*", 4);
+        memcpy(pattern + 3 + 4 * 60, "b$", 3);
         json_array_append_new(list, json_string(pattern));
     }
     json_t *config = json_pack("{s:{s:s,s:o}}", "quantization_config", "quant_method", "fp8",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/show.h"
+#include "convert/show.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -188,4 +188,7 @@ void ig_show_scales(const struct ig_show *s)
         ig_table_row(t, cells);
     }
     ig_table_print(t);
+    size_t k;
+    json_t *finding;
+    json_array_foreach(s->findings, k, finding) printf("finding: %s\n", json_string_value(finding));
 }

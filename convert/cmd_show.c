@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ingot show: see ingot-show(1). */
-#include "store/show.h"
+#include "convert/show.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +59,7 @@ static ingot_status print(const struct ig_cli *cli, struct ig_show *s, ingot_err
         print_names(&s->pack);
         return INGOT_OK;
     }
+    if (s->scales) return_if_error(ig_show_findings(&s->pack, &s->findings, e));
     if (cli->json) {
         ig_show_json(s);
         return INGOT_OK;
@@ -87,6 +88,7 @@ int ig_cmd_show(int argc, char **argv)
     if (status == INGOT_OK) status = print(&cli, &s, &e);
     ig_pack_close(&s.pack);
     json_decref(s.origin);
+    json_decref(s.findings);
     free(s.name);
     return status == INGOT_OK ? ig_cli_finish(&cli, 0) : ig_cli_fail(&cli, &e);
 }

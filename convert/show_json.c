@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/show.h"
+#include "convert/show.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +126,7 @@ void ig_show_json(const struct ig_show *s)
         fputs(",\n \"scales\": [", stdout);
         for (uint32_t i = 0; i < p->nlinks; i++) put(link_json(p, i), i ? ",\n  " : "\n  ");
         fputs("]", stdout);
+        put(json_incref(s->findings), ",\n \"findings\": ");
     }
     fputs("\n}\n", stdout);
 }
