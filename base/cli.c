@@ -245,3 +245,14 @@ int ig_cli_finish(const struct ig_cli *c, int code)
                 strerror(err));
     return code ? code : 4;
 }
+
+int ig_cli_report(const struct ig_cli *c, json_t *report, ig_cli_print *print, int code)
+{
+    if (c->json) {
+        ig_cli_json(report);
+    } else {
+        print(c, report);
+        json_decref(report);
+    }
+    return ig_cli_finish(c, code);
+}

@@ -50,6 +50,10 @@ int ig_cli_fail(const struct ig_cli *c, const ingot_error *e);
 int ig_cli_usage(const struct ig_cli *c, const char *format, ...) IG_PRINTF(2, 3); /* returns 2 */
 /* Print a report as JSON (indented, sorted keys) to stdout; consumes the reference. */
 void ig_cli_json(json_t *report);
+/* Print a report, as JSON with --json, else through `print`; consume the reference; return what
+ * ig_cli_finish says. */
+typedef void ig_cli_print(const struct ig_cli *c, const json_t *report);
+int ig_cli_report(const struct ig_cli *c, json_t *report, ig_cli_print *print, int code);
 void ig_cli_notice(const struct ig_cli *c, const char *format, ...)
     IG_PRINTF(2, 3); /* stderr; not with -q */
 /* For what prints: says so and exits 4.  Commands print when there is nothing left to clean up. */

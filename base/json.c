@@ -164,3 +164,10 @@ ingot_status ig_json_dump(const json_t *v, char **text, size_t *n, ingot_error *
     *n = w.n - 1;
     return INGOT_OK;
 }
+
+json_t *ig_digest_json(const char *prefix, const uint8_t digest[IG_HASH])
+{
+    char hex[2 * IG_HASH + 1];
+    ig_hex(hex, digest, IG_HASH);
+    return json_sprintf("%s%s", prefix, hex);
+}

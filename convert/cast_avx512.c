@@ -121,19 +121,6 @@ TARGET IG_CAST_INLINE size_t run(uint8_t *dst, uint32_t to, const uint8_t *src, 
 TARGET size_t ig_cast_avx512(void *dst, uint32_t to, const void *src, uint32_t from, size_t n,
                              bool saturate, struct ig_cast_counts *counts)
 {
-    switch (IG_CAST(to, from)) {
-    case IG_CAST(IG_F32, IG_F16):
-        return run(dst, IG_F32, src, IG_F16, n, saturate, counts);
-    case IG_CAST(IG_F32, IG_BF16):
-        return run(dst, IG_F32, src, IG_BF16, n, saturate, counts);
-    case IG_CAST(IG_F16, IG_F32):
-        return run(dst, IG_F16, src, IG_F32, n, saturate, counts);
-    case IG_CAST(IG_F16, IG_BF16):
-        return run(dst, IG_F16, src, IG_BF16, n, saturate, counts);
-    case IG_CAST(IG_BF16, IG_F32):
-        return run(dst, IG_BF16, src, IG_F32, n, saturate, counts);
-    default:
-        return run(dst, IG_BF16, src, IG_F16, n, saturate, counts);
-    }
+    IG_CAST_DISPATCH(run)
 }
 #endif

@@ -51,4 +51,22 @@ ig_cast_fn ig_cast_avx2;   /* whole vectors only; wants AVX2 and F16C */
 ig_cast_fn ig_cast_avx512; /* the same; wants AVX-512F */
 #endif
 
+/* Body of a path's entry point: its `run` with both types constant, so that each pair of types
+ * becomes a loop of its own.  Uses the entry point's parameters. */
+#define IG_CAST_DISPATCH(run)                                       \
+    switch (IG_CAST(to, from)) {                                    \
+    case IG_CAST(IG_F32, IG_F16):                                   \
+        return run(dst, IG_F32, src, IG_F16, n, saturate, counts);  \
+    case IG_CAST(IG_F32, IG_BF16):                                  \
+        return run(dst, IG_F32, src, IG_BF16, n, saturate, counts); \
+    case IG_CAST(IG_F16, IG_F32):                                   \
+        return run(dst, IG_F16, src, IG_F32, n, saturate, counts);  \
+    case IG_CAST(IG_F16, IG_BF16):                                  \
+        return run(dst, IG_F16, src, IG_BF16, n, saturate, counts); \
+    case IG_CAST(IG_BF16, IG_F32):                                  \
+        return run(dst, IG_BF16, src, IG_F32, n, saturate, counts); \
+    default:                                                        \
+        return run(dst, IG_BF16, src, IG_F16, n, saturate, counts); \
+    }
+
 #endif

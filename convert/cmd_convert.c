@@ -26,8 +26,9 @@ static void print_warnings(const struct ig_cli *cli, const json_t *report)
         ig_cli_notice(cli, "%zu files are not held by the pack (ingot show lists them)", left);
 }
 
-static void print_report(const json_t *r)
+static void print_report(const struct ig_cli *cli, const json_t *r)
 {
+    (void)cli;
     printf("%s  %s\n", json_string_value(json_object_get(r, "name")),
            json_string_value(json_object_get(r, "digest")));
 }
@@ -73,11 +74,5 @@ int ig_cmd_convert(int argc, char **argv)
     ig_store_close(&store);
     if (status != INGOT_OK) return ig_cli_fail(&cli, &e);
     print_warnings(&cli, report);
-    if (cli.json) {
-        ig_cli_json(report);
-    } else {
-        print_report(report);
-        json_decref(report);
-    }
-    return ig_cli_finish(&cli, 0);
+    return ig_cli_report(&cli, report, print_report, 0);
 }

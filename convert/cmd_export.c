@@ -4,8 +4,9 @@
 #include "base/cmds.h"
 #include "convert/convert.h"
 
-static void print_report(const json_t *r)
+static void print_report(const struct ig_cli *cli, const json_t *r)
 {
+    (void)cli;
     const char *folder = json_string_value(json_object_get(r, "folder"));
     const char *file = json_string_value(json_object_get(r, "safetensors"));
     const uint64_t bytes = (uint64_t)json_integer_value(json_object_get(r, "bytes"));
@@ -58,11 +59,5 @@ int ig_cmd_export(int argc, char **argv)
     ingot_error e = {0};
     json_t *report = NULL;
     if (run(&cli, &x, &report, &e) != INGOT_OK) return ig_cli_fail(&cli, &e);
-    if (cli.json) {
-        ig_cli_json(report);
-    } else {
-        print_report(report);
-        json_decref(report);
-    }
-    return ig_cli_finish(&cli, 0);
+    return ig_cli_report(&cli, report, print_report, 0);
 }

@@ -155,14 +155,6 @@ static ingot_status put(json_t *o, const char *key, json_t *v, ingot_error *e)
     return json_object_set_new_nocheck(o, key, v) == 0 ? INGOT_OK : ig_no_memory(e);
 }
 
-static json_t *hex_json(const char *prefix, const uint8_t digest[IG_HASH])
-{
-    char text[100], hex[65];
-    ig_hex(hex, digest, IG_HASH);
-    snprintf(text, sizeof text, "%s%s", prefix, hex);
-    return json_string(text);
-}
-
 static json_t *derivation(const struct ig_job *job, const uint8_t from[IG_HASH], uint64_t converted)
 {
     const struct ig_cast_counts *c = &job->counts;
@@ -173,8 +165,8 @@ static json_t *derivation(const struct ig_job *job, const uint8_t from[IG_HASH],
                      (json_int_t)converted, "overflow", (json_int_t)c->overflow, "rounded",
                      (json_int_t)c->rounded, "subnormal", (json_int_t)c->subnormal, "vanished",
                      (json_int_t)c->vanished, "dtype", ig_dtypes[job->plan->job->dtype].name,
-                     "from", hex_json("ingot-content-v1:", from), "kind", "dtype", "parent", parent,
-                     "saturate", job->plan->job->saturate);
+                     "from", ig_digest_json("ingot-content-v1:", from), "kind", "dtype", "parent",
+                     parent, "saturate", job->plan->job->saturate);
 }
 
 ingot_status ig_finish_manifest(const struct ig_job *job, const uint8_t content[IG_HASH],
@@ -187,12 +179,13 @@ ingot_status ig_finish_manifest(const struct ig_job *job, const uint8_t content[
     json_t *m = json_object(), *sources = json_array();
     ingot_status status = m && sources ? INGOT_OK : ig_no_memory(e);
     for (uint32_t i = 0; i < p->nsources && status == INGOT_OK; i++) {
-        json_t *s =
-            json_pack("{s:s,s:o,s:I}", "name", p->sources[i].name, "sha256",
-                      hex_json("", p->sources[i].sha256), "size", (json_int_t)p->sources[i].bytes);
+        json_t *s = json_pack("{s:s,s:o,s:I}", "name", p->sources[i].name, "sha256",
+                              ig_digest_json("", p->sources[i].sha256), "size",
+                              (json_int_t)p->sources[i].bytes);
         if (!s || json_array_append_new(sources, s) != 0) status = ig_no_memory(e);
     }
-    if (status == INGOT_OK) status = put(m, "content", hex_json("ingot-content-v1:", content), e);
+    if (status == INGOT_OK)
+        status = put(m, "content", ig_digest_json("ingot-content-v1:", content), e);
     if (status == INGOT_OK)
         status = put(m, "derivation",
                      p->job->dtype < 0 ? json_pack("{s:s}", "kind", "identity")

@@ -29,12 +29,16 @@ ingot_status ig_publish_name(const struct ig_convert *c, const char *label, char
     return INGOT_ERR_USAGE;
 }
 
-static json_t *digest_json(const char *prefix, const uint8_t digest[IG_HASH])
+/* A small file beside the pack. */
+static ingot_status publish_text(const struct ig_store *s, const char *file, const char *text,
+                                 size_t n, ingot_error *e)
 {
-    char hex[65], text[100];
-    ig_hex(hex, digest, IG_HASH);
-    snprintf(text, sizeof text, "%s%s", prefix, hex);
-    return json_string(text);
+    struct ig_temp t = {.fd = -1};
+    ingot_status status = ig_temp_open(s, &t, e);
+    if (status == INGOT_OK) status = ig_pwrite(t.fd, file, text, n, 0, e);
+    if (status == INGOT_OK) status = ig_temp_publish(s, &t, file, e);
+    ig_temp_discard(&t);
+    return status;
 }
 
 /* What the pack does not commit to: shown as "claimed", never relied on. */
@@ -50,7 +54,6 @@ static ingot_status write_origin(const struct ig_store *s, const struct ig_job *
     json_t *o = json_pack("{s:s,s:s,s:s*}", "converter", "ingot " PACKAGE_VERSION, "converted",
                           when, "source", path);
     free(path);
-    struct ig_temp t = {.fd = -1};
     char *text = NULL, *file = ig_format("%s.origin.json", hex);
     size_t n = 0;
     ingot_status status = o && file ? INGOT_OK : ig_no_memory(e);
@@ -60,10 +63,7 @@ static ingot_status write_origin(const struct ig_store *s, const struct ig_job *
         if (json_array_size(src->not_held)) json_object_set(o, "not_held", src->not_held);
     }
     if (status == INGOT_OK) status = ig_json_dump(o, &text, &n, e);
-    if (status == INGOT_OK) status = ig_temp_open(s, &t, e);
-    if (status == INGOT_OK) status = ig_pwrite(t.fd, file, text, n, 0, e);
-    if (status == INGOT_OK) status = ig_temp_publish(s, &t, file, e);
-    ig_temp_discard(&t);
+    if (status == INGOT_OK) status = publish_text(s, file, text, n, e);
     free(text);
     free(file);
     json_decref(o);
@@ -75,17 +75,13 @@ static ingot_status write_signature(const struct ig_store *s, const struct ig_sr
 {
     char *text = NULL;
     size_t n = 0;
-    struct ig_temp t = {.fd = -1};
     char *flat = strdup(f->name);
     for (char *c = flat; c && *c; c++)
         if (*c == '/') *c = '_';
     char *file = flat ? ig_format("%s.sigs/%s", hex, flat) : NULL;
     ingot_status status =
         file ? ig_read_file(f->path, IG_BLOB_MOST, &text, &n, e) : ig_no_memory(e);
-    if (status == INGOT_OK) status = ig_temp_open(s, &t, e);
-    if (status == INGOT_OK) status = ig_pwrite(t.fd, file, text, n, 0, e);
-    if (status == INGOT_OK) status = ig_temp_publish(s, &t, file, e);
-    ig_temp_discard(&t);
+    if (status == INGOT_OK) status = publish_text(s, file, text, n, e);
     free(text);
     free(file);
     free(flat);
@@ -129,7 +125,7 @@ static json_t *sources_json(const struct ig_plan *p)
     for (uint32_t i = 0; i < p->nsources; i++)
         json_array_append_new(list, json_pack("{s:s,s:I,s:o}", "name", p->sources[i].name, "size",
                                               (json_int_t)p->sources[i].bytes, "sha256",
-                                              digest_json("", p->sources[i].sha256)));
+                                              ig_digest_json("", p->sources[i].sha256)));
     return list;
 }
 
@@ -139,8 +135,8 @@ static json_t *make_report(const struct ig_store *s, const struct ig_job *job,
     const struct ig_plan *p = job->plan;
     char *path = ig_store_path(s, "packs", file);
     json_t *r = json_pack("{s:s,s:o,s:o,s:s*,s:I,s:I,s:I,s:I,s:o,s:I,s:O}", "name", made->name,
-                          "digest", digest_json("fsverity-sha256:", made->digest), "content",
-                          digest_json("ingot-content-v1:", made->content), "pack", path, "bytes",
+                          "digest", ig_digest_json("fsverity-sha256:", made->digest), "content",
+                          ig_digest_json("ingot-content-v1:", made->content), "pack", path, "bytes",
                           (json_int_t)made->size, "tensors",
                           (json_int_t)(p->nrows - p->nviews - p->shadows), "views",
                           (json_int_t)p->nviews, "shadowed", (json_int_t)p->shadows, "sources",

@@ -140,11 +140,5 @@ int ig_cmd_verify(int argc, char **argv)
     ig_store_close(&store);
     if (status != INGOT_OK) return ig_cli_fail(&cli, &e);
     const int code = json_is_true(json_object_get(report, "ok")) ? 0 : 1;
-    if (cli.json) {
-        ig_cli_json(report);
-    } else {
-        print_report(&cli, report);
-        json_decref(report);
-    }
-    return ig_cli_finish(&cli, code);
+    return ig_cli_report(&cli, report, print_report, code);
 }

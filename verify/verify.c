@@ -8,14 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static json_t *digest_json(const uint8_t digest[IG_HASH])
-{
-    char hex[65], text[100];
-    ig_hex(hex, digest, IG_HASH);
-    snprintf(text, sizeof text, "fsverity-sha256:%s", hex);
-    return json_string(text);
-}
-
 static void bad_digest(struct check *c, const char *kind, const uint8_t *expected,
                        const uint8_t *found, const char *text)
 {
@@ -32,7 +24,7 @@ static void check_kernel(struct check *c, int fd, const uint8_t *digest, json_t 
 {
     uint8_t measured[IG_HASH];
     if (!ig_verity_measure(fd, measured)) return;
-    json_object_set_new(report, "kernel", digest_json(measured));
+    json_object_set_new(report, "kernel", ig_digest_json("fsverity-sha256:", measured));
     if (digest && memcmp(measured, digest, IG_HASH) != 0)
         bad_digest(c, "digest", digest, measured, "digest that the kernel enforces");
 }
@@ -94,7 +86,8 @@ static ingot_status finish_report(struct check *c, const char *label, const uint
     }
     json_object_set_new(r, "model", json_string(label));
     if (c->has_digest || digest)
-        json_object_set_new(r, "digest", digest_json(c->has_digest ? c->digest : digest));
+        json_object_set_new(r, "digest",
+                            ig_digest_json("fsverity-sha256:", c->has_digest ? c->digest : digest));
     json_object_set_new(r, "ok", json_boolean(json_array_size(c->bad) == 0));
     json_object_set_new(r, "level", json_string(level_names[c->v->level]));
     json_object_set_new(r, "bytes", json_integer((json_int_t)c->pack.size));
