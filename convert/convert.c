@@ -235,6 +235,12 @@ static ingot_status from_model(const struct ig_store *s, const struct ig_convert
     struct ig_pack parent = {.fd = -1};
     struct ig_plan plan = {.job = c, .parent = &parent};
     ingot_status status = ig_store_resolve(s, c->source, &ref, e);
+    if (status == INGOT_ERR_NOT_FOUND && e) {
+        char why[sizeof e->message];
+        memcpy(why, e->message, sizeof why);
+        ig_fail(e, status, "%s: no such file or folder, and %s",
+                ig_esc(c->source, strlen(c->source)).s, why);
+    }
     if (status == INGOT_OK && c->dtype < 0)
         status = ig_fail(e, INGOT_ERR_USAGE,
                          "%s is a pack already; say what to make of it, such as "

@@ -128,7 +128,8 @@ ingot_status ig_src_locate(struct ig_src *s, const char *path, ingot_error *e)
         if (n >= 0 && errno != EACCES)
             return ig_fail(e, INGOT_ERR_INPUT, "%s: symlink, target missing or a loop: %s",
                            ig_esc(path, strlen(path)).s, ig_esc(target, (size_t)n).s);
-        return ig_fail_sys(e, errno, "%s: cannot open", ig_esc(path, strlen(path)).s);
+        ig_fail_sys(e, errno, "%s: cannot open", ig_esc(path, strlen(path)).s);
+        return ig_at(e, path, NULL, 0);
     }
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return ig_fail(e, INGOT_ERR_INPUT, "%s: neither a folder nor a regular file",
