@@ -40,7 +40,8 @@ static ingot_status emit_pages(struct ig_job *job, const struct ig_piece *p, ing
     if (last && g.end * IG_PAGE >= f->pos) bytes += (f->pos + p->to) % IG_PAGE, n++;
     if (n == 0) return INGOT_OK;
     ig_leaves(p->leaf_buf, at(p, start - f->pos), bytes);
-    return ig_pwrite(job->leaves.fd, "leaf file", p->leaf_buf, n * IG_HASH, g.first * IG_HASH, e);
+    return ig_pwrite(job->leaves.fd, job->pack_path, p->leaf_buf, n * IG_HASH, g.first * IG_HASH,
+                     e);
 }
 
 static ingot_status emit_spans(struct ig_job *job, const struct ig_piece *p, ingot_error *e)
@@ -64,8 +65,8 @@ static ingot_status emit_row_leaves(struct ig_job *job, const struct ig_piece *p
     if (p->to == total && total % IG_PAGE) bytes += total % IG_PAGE, n++;
     if (n == 0) return INGOT_OK;
     ig_leaves(p->leaf_buf, at(p, g.first * IG_PAGE), bytes);
-    return ig_pwrite(job->aux.fd, "leaf file", p->leaf_buf, n * IG_HASH, (aux + g.first) * IG_HASH,
-                     e);
+    return ig_pwrite(job->aux.fd, job->pack_path, p->leaf_buf, n * IG_HASH,
+                     (aux + g.first) * IG_HASH, e);
 }
 
 static ingot_status emit_own_leaves(struct ig_job *job, const struct ig_piece *p, ingot_error *e)
@@ -84,7 +85,7 @@ static ingot_status emit_own_leaves(struct ig_job *job, const struct ig_piece *p
     if (!ends || f->pads || row->bytes % IG_PAGE == 0) return INGOT_OK;
     const uint64_t tail = row->bytes % IG_PAGE;
     ig_leaf(p->leaf_buf, at(p, row->bytes - tail), tail);
-    return ig_pwrite(job->aux.fd, "leaf file", p->leaf_buf, IG_HASH, f->aux * IG_HASH, e);
+    return ig_pwrite(job->aux.fd, job->pack_path, p->leaf_buf, IG_HASH, f->aux * IG_HASH, e);
 }
 
 ingot_status ig_emit(struct ig_job *job, const struct ig_piece *p, ingot_error *e)

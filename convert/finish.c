@@ -36,7 +36,7 @@ static ingot_status settle(struct mixed *m, uint64_t pos, bool page_is_shared, i
     uint8_t leaf[IG_HASH];
     ig_leaf(leaf, m->span + (page * IG_PAGE - WEIGHTS_AT) % IG_SPAN, IG_PAGE);
     m->last_page = page;
-    return ig_pwrite(m->job->leaves.fd, "leaf file", leaf, IG_HASH, page * IG_HASH, e);
+    return ig_pwrite(m->job->leaves.fd, m->job->pack_path, leaf, IG_HASH, page * IG_HASH, e);
 }
 
 ingot_status ig_finish_mixed(struct ig_job *job, ingot_error *e)
@@ -59,12 +59,13 @@ ingot_status ig_finish_mixed(struct ig_job *job, ingot_error *e)
 }
 
 /* Feed n leaf hashes that stand at index `first` of a leaf file. */
-static ingot_status feed(struct ig_tree *t, int fd, uint64_t first, uint64_t n, ingot_error *e)
+static ingot_status feed(struct ig_tree *t, int fd, const char *path, uint64_t first, uint64_t n,
+                         ingot_error *e)
 {
     uint8_t window[256 * IG_HASH];
     while (n > 0) {
         const uint64_t k = n < 256 ? n : 256;
-        return_if_error(ig_pread(fd, "leaf file", window, k * IG_HASH, first * IG_HASH, e));
+        return_if_error(ig_pread(fd, path, window, k * IG_HASH, first * IG_HASH, e));
         return_if_error(ig_tree_add(t, window, k, e));
         first += k, n -= k;
     }
@@ -97,9 +98,10 @@ static ingot_status row_digest(void *ctx, uint64_t i, unsigned worker, ingot_err
     const bool own_last = !own && !f->pads && row->bytes % IG_PAGE != 0;
     struct ig_tree t;
     ig_tree_init(&t);
-    return_if_error(own ? feed(&t, job->aux.fd, f->aux, leaves, e)
-                        : feed(&t, job->leaves.fd, f->pos / IG_PAGE, leaves - own_last, e));
-    if (own_last) return_if_error(feed(&t, job->aux.fd, f->aux, 1, e));
+    return_if_error(
+        own ? feed(&t, job->aux.fd, job->pack_path, f->aux, leaves, e)
+            : feed(&t, job->leaves.fd, job->pack_path, f->pos / IG_PAGE, leaves - own_last, e));
+    if (own_last) return_if_error(feed(&t, job->aux.fd, job->pack_path, f->aux, 1, e));
     return ig_tree_digest(&t, row->bytes, row->digest, e);
 }
 
@@ -125,7 +127,8 @@ static ingot_status row_before(struct ig_job *job, uint32_t i, struct ig_row *ou
     out->bytes = f->bytes;
     struct ig_tree t;
     ig_tree_init(&t);
-    return_if_error(feed(&t, job->aux.fd, f->before, (f->bytes + IG_PAGE - 1) / IG_PAGE, e));
+    return_if_error(
+        feed(&t, job->aux.fd, job->pack_path, f->before, (f->bytes + IG_PAGE - 1) / IG_PAGE, e));
     return ig_tree_digest(&t, f->bytes, out->digest, e);
 }
 

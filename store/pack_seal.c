@@ -91,7 +91,7 @@ static ingot_status feed_leaves(struct seal *s, uint64_t first, uint64_t end, in
     while (first < end) {
         const uint64_t n = end - first < most ? end - first : most;
         return_if_error(
-            ig_pread(s->leaves_fd, "leaf file", s->window, n * IG_HASH, first * IG_HASH, e));
+            ig_pread(s->leaves_fd, s->path, s->window, n * IG_HASH, first * IG_HASH, e));
         return_if_error(ig_tree_add(&s->tree, s->window, n, e));
         return_if_error(ig_pwrite(s->tree_file.fd, s->tree_file.path, s->window, n * IG_HASH,
                                   s->tree_file.at[0] + first * IG_HASH, e));
@@ -112,7 +112,7 @@ static ingot_status feed_head(struct seal *s, ingot_error *e)
         ig_pwrite(s->fd, s->path, s->window + IG_PAGE, zero_pages * IG_PAGE, IG_PAGE, e));
     uint8_t leaves[(WEIGHTS_AT / IG_PAGE) * IG_HASH];
     ig_leaves(leaves, s->window, WEIGHTS_AT);
-    return_if_error(ig_pwrite(s->leaves_fd, "leaf file", leaves, sizeof leaves, 0, e));
+    return_if_error(ig_pwrite(s->leaves_fd, s->path, leaves, sizeof leaves, 0, e));
     return feed_leaves(s, 0, s->tail / IG_PAGE, e);
 }
 
@@ -237,7 +237,7 @@ static ingot_status hash_tail(struct seal *s, ingot_error *e)
         const size_t n = s->size - at < WINDOW ? (size_t)(s->size - at) : WINDOW;
         return_if_error(ig_pread(s->fd, s->path, s->window, n, at, e));
         ig_leaves(leaves, s->window, n);
-        return_if_error(ig_pwrite(s->leaves_fd, "leaf file", leaves, n / IG_PAGE * IG_HASH,
+        return_if_error(ig_pwrite(s->leaves_fd, s->path, leaves, n / IG_PAGE * IG_HASH,
                                   at / IG_PAGE * IG_HASH, e));
         at += n;
     }
@@ -272,7 +272,7 @@ ingot_status ig_pack_seal(int fd, const char *path, int leaves_fd, int tree_fd,
     } else {
         lay_out(s, manifest_len);
         ig_tree_init(&s->tree);
-        ig_tree_file_init(&s->tree_file, tree_fd, "tree file", s->size);
+        ig_tree_file_init(&s->tree_file, tree_fd, path, s->size);
         s->tree.sink = ig_tree_file_sink;
         s->tree.ctx = &s->tree_file;
         status = run(s, digest, e);
