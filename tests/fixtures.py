@@ -211,6 +211,31 @@ def p3_files():
             "model.safetensors": tensors_file(p3_tensors(), {"format": "pt"})}
 
 
+FP8_SCALES = {  # suffix, shape for a number of rows, and how config.json declares it
+    "block": ("weight_scale_inv", lambda rows: [-(-rows // 128), 4],
+              {"quant_method": "fp8", "fmt": "e4m3", "weight_block_size": [128, 128]}),
+    "row": ("weight_scale", lambda rows: [rows, 1], {"quant_method": "fbgemm_fp8"}),
+    "tensor": ("weight_scale", lambda rows: [], {"quant_method": "fp8"}),
+}
+
+
+@fixture
+def fp8_llama(folder, variant):
+    """q, k, v and gate, up of one layer in FP8, each with its scale."""
+    suffix, shape_of, quant = FP8_SCALES[variant]
+    rows = {"self_attn.q_proj": 256, "self_attn.k_proj": 128, "self_attn.v_proj": 128,
+            "mlp.gate_proj": 384, "mlp.up_proj": 384}
+    tensors = []
+    for part, n in rows.items():
+        module = f"model.layers.0.{part}."
+        shape = shape_of(n)
+        data = bytes(b & 0x3F for b in noise(part, n * 512))
+        tensors.append((module + "weight", "F8_E4M3", [n, 512], data))
+        tensors.append((module + suffix, "F32", shape, struct.pack("<f", 0.5) * (size_of("F32", shape) // 4)))
+    single(folder, tensors_file(tensors))
+    write(folder, "config.json", dump({"quantization_config": quant}))
+
+
 def main(argv):
     import fixture_cases
     assert fixture_cases

@@ -95,3 +95,27 @@ load common
     accept -- ingot convert m
     grep -qi tokenizer <<<"$stderr"
 }
+
+# Scales that can be joined follow their weights into the view; others leave it without links.
+@test "G10 views of FP8 weights carry the scales that are joined with them" {
+    for v in block row tensor; do
+        fx fp8-llama m$v $v
+        accept -- ingot convert m$v
+        run --separate-stderr ingot show --scales --json m$v
+        [ "$status" -eq 0 ]
+        links=$(json 'sorted([l["tensor"], l["scale"], l["granularity"], l["operation"]]
+            for l in d["scales"] if "qkv_proj" in l["tensor"])' <<<"$output")
+        case $v in
+        block) suffix=weight_scale_inv ;;
+        row) suffix=weight_scale ;;
+        tensor)
+            [ "$links" = '[]' ]
+            continue
+            ;;
+        esac
+        p=model.layers.0.self_attn.qkv_proj
+        [ "$links" = "[[\"$p.weight\", \"$p.$suffix\", \"$v\", \"multiply\"]]" ]
+        [ "$(json '[v["name"] for v in d["views"] if v["name"].endswith("'"$suffix"'")]' <<<"$output")" = \
+            "[\"model.layers.0.mlp.gate_up_proj.$suffix\", \"$p.$suffix\"]" ]
+    done
+}
