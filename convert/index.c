@@ -58,11 +58,14 @@ ingot_status ig_src_read_index(struct ig_src *s, const char *path, ingot_error *
     return status;
 }
 
+static int name_cmp(const void *key, const void *file)
+{
+    return strcmp(key, ((const struct ig_src_file *)file)->name);
+}
+
 static bool have(const struct ig_src *s, const char *name)
 {
-    for (uint32_t i = 0; i < s->nweights; i++)
-        if (strcmp(s->weights[i].name, name) == 0) return true;
-    return false;
+    return s->nweights && bsearch(name, s->weights, s->nweights, sizeof *s->weights, name_cmp);
 }
 
 /* Missing files, each once, with the first tensor it would hold: {file: tensor}. */
@@ -175,10 +178,16 @@ static ingot_status check_series(const struct ig_src *s, const char *name,
 ingot_status ig_src_check_shards(struct ig_src *s, ingot_error *e)
 {
     if (s->index) return check_indexed(s, e);
+    const char *last = NULL; /* files of one series stand side by side: look at each once */
+    struct number k, of_last = {0};
     for (uint32_t i = 0; i < s->nweights; i++) {
-        struct number k;
-        if (numbered(s->weights[i].name, &k))
-            return_if_error(check_series(s, s->weights[i].name, &k, e));
+        const char *name = s->weights[i].name;
+        if (!numbered(name, &k)) continue;
+        const bool same = last && k.prefix == of_last.prefix && k.of == of_last.of &&
+                          strncmp(name, last, k.prefix) == 0;
+        if (!same) return_if_error(check_series(s, name, &k, e));
+        last = name;
+        of_last = k;
     }
     return INGOT_OK;
 }

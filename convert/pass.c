@@ -17,7 +17,7 @@ struct input {
     const char *path;
     const struct ig_src_file *file; /* NULL: the parent pack */
     uint64_t size;
-    uint32_t *rows; /* that copy, ascending by offset */
+    const uint32_t *rows; /* that copy, ascending by offset */
     uint32_t nrows;
     /* Touched by the ordered stages of one lane only. */
     int fd;
@@ -34,6 +34,7 @@ struct pass {
     struct ig_job *job;
     struct input *inputs;
     uint32_t ninputs;
+    uint32_t *rows;   /* of all inputs */
     uint8_t *buffers; /* slots of IG_CARRY + chunk */
     size_t chunk;
     struct worker_state *workers;
@@ -234,36 +235,39 @@ static ingot_status stage_place(void *ctx, struct ig_item *item, unsigned worker
     return INGOT_OK;
 }
 
-struct by_offset {
+struct place {
     uint64_t offset;
-    uint32_t row;
+    uint32_t input, row;
 };
 
-static int offset_cmp(const void *a, const void *b)
+static int place_cmp(const void *a, const void *b)
 {
-    const uint64_t x = ((const struct by_offset *)a)->offset,
-                   y = ((const struct by_offset *)b)->offset;
-    return (x > y) - (x < y);
+    const struct place *x = a, *y = b;
+    if (x->input != y->input) return x->input < y->input ? -1 : 1;
+    return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-static ingot_status sort_input(const struct ig_plan *plan, struct input *in, uint32_t index,
-                               ingot_error *e)
+/* The rows that copy, input by input in file order; each input gets its stretch of p->rows. */
+static ingot_status sort_inputs(struct pass *p, ingot_error *e)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < plan->norder; i++) n += plan->from[plan->order[i]].input == index;
-    struct by_offset *all = ig_array(n, sizeof *all);
-    in->rows = ig_array(n, sizeof *in->rows);
-    if (!all || !in->rows) {
+    const struct ig_plan *plan = p->job->plan;
+    const uint32_t n = plan->norder;
+    struct place *all = ig_array(n, sizeof *all);
+    p->rows = ig_array(n, sizeof *p->rows);
+    if (!all || !p->rows) {
         free(all);
         return ig_no_memory(e);
     }
-    for (uint32_t i = 0; i < plan->norder; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         const uint32_t row = plan->order[i];
-        if (plan->from[row].input == index)
-            all[in->nrows++] = (struct by_offset){plan->from[row].offset, row};
+        all[i] = (struct place){plan->from[row].offset, plan->from[row].input, row};
     }
-    if (n) qsort(all, n, sizeof *all, offset_cmp);
-    for (uint32_t i = 0; i < n; i++) in->rows[i] = all[i].row;
+    if (n) qsort(all, n, sizeof *all, place_cmp);
+    for (uint32_t i = 0; i < n; i++) {
+        struct input *in = &p->inputs[all[i].input];
+        if (in->nrows++ == 0) in->rows = p->rows + i;
+        p->rows[i] = all[i].row;
+    }
     free(all);
     return INGOT_OK;
 }
@@ -292,8 +296,8 @@ static ingot_status set_up(struct pass *p, unsigned slots, unsigned lanes, ingot
             in->size = plan->parent->size;
             in->fd = plan->parent->fd;
         }
-        return_if_error(sort_input(plan, in, i, e));
     }
+    return_if_error(sort_inputs(p, e));
     for (unsigned i = 0; i < threads; i++) {
         p->workers[i].leaves = malloc((p->chunk / IG_PAGE + IG_CARRY / IG_PAGE + 2) * IG_HASH);
         p->workers[i].scratch = p->job->overflow ? malloc(IG_SPAN + CAST_PIECE) : NULL;
@@ -308,7 +312,6 @@ static void tear_down(struct pass *p)
     for (uint32_t i = 0; p->inputs && i < p->ninputs; i++) {
         struct input *in = &p->inputs[i];
         if (in->file && in->fd >= 0) close(in->fd);
-        free(in->rows);
         free(in->carry);
         free(in->tree);
     }
@@ -317,6 +320,7 @@ static void tear_down(struct pass *p)
         free(p->workers[i].scratch);
     }
     free(p->inputs);
+    free(p->rows);
     free(p->buffers);
     free(p->workers);
     free(p->lane_input);
