@@ -148,6 +148,8 @@ ingot_status ig_json_load(const char *text, size_t n, const char *path, unsigned
 bool ig_json_is_nonfinite(const json_t *v);
 /* UTF-8, no white space, keys in byte order: canonical bytes.  Caller frees. */
 ingot_status ig_json_dump(const json_t *v, char **text, size_t *n, ingot_error *e);
+/* A path or other text that may not be UTF-8; then escaped, for JSON holds nothing else. */
+json_t *ig_text_json(const char *text);
 json_t *ig_digest_json(const char *prefix, const uint8_t digest[IG_HASH]); /* "PREFIX<hex>" */
 
 /* pipe.c: items pass through stages on a pool of threads; see there. */

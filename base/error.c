@@ -45,6 +45,42 @@ static void reset(ingot_error *e, ingot_status status, int sys_errno)
     e->file[0] = e->tensor[0] = '\0';
 }
 
+/* Bytes of the well-formed UTF-8 sequence at s, or 0. */
+static size_t utf8_sequence(const char *s, size_t n)
+{
+    static const struct {
+        uint8_t mask, lead, len;
+        uint8_t least; /* smallest second byte after the smallest lead: no overlong forms */
+    } kinds[] = {{0xe0, 0xc0, 2, 0x80}, {0xf0, 0xe0, 3, 0xa0}, {0xf8, 0xf0, 4, 0x90}};
+    const uint8_t *b = (const uint8_t *)s;
+    if (b[0] < 0x80) return 1;
+    for (size_t k = 0; k < 3; k++) {
+        if ((b[0] & kinds[k].mask) != kinds[k].lead) continue;
+        const size_t len = kinds[k].len;
+        if (n < len) return 0;
+        for (size_t i = 1; i < len; i++)
+            if ((b[i] & 0xc0) != 0x80) return 0;
+        if (b[0] < 0xc2 || b[0] > 0xf4) return 0;
+        if (b[0] == kinds[k].lead && b[1] < kinds[k].least) return 0;
+        if (b[0] == 0xed && b[1] >= 0xa0) return 0; /* surrogates */
+        if (b[0] == 0xf4 && b[1] >= 0x90) return 0; /* beyond U+10FFFF */
+        return len;
+    }
+    return 0;
+}
+
+/* Whatever a message quotes (paths above all), it stays one printable line of UTF-8. */
+static void make_printable(char *message)
+{
+    const size_t n = strlen(message);
+    for (size_t i = 0; i < n;) {
+        const size_t len = utf8_sequence(message + i, n - i);
+        const uint8_t b = (uint8_t)message[i];
+        if (len == 0 || b < 0x20 || b == 0x7f) message[i] = '?';
+        i += len ? len : 1;
+    }
+}
+
 /* Mark a message that did not fit, so that nobody takes it for the whole. */
 static void mark_cut(char *buf, size_t cap, int wanted)
 {
@@ -59,6 +95,7 @@ ingot_status ig_fail(ingot_error *e, ingot_status status, const char *format, ..
     va_start(args, format);
     mark_cut(e->message, sizeof e->message, vsnprintf(e->message, sizeof e->message, format, args));
     va_end(args);
+    make_printable(e->message);
     return status;
 }
 
@@ -96,6 +133,7 @@ ingot_status ig_fail_sys(ingot_error *e, int sys_errno, const char *format, ...)
         n += snprintf(e->message + n, cap - (size_t)n, ": %s (%s)", why, id ? id : "?");
     }
     mark_cut(e->message, cap, n);
+    make_printable(e->message);
     return status;
 }
 
@@ -119,30 +157,6 @@ ingot_status ig_at_offset(ingot_error *e, const char *file, uint64_t offset)
     e->has_offset = 1;
     e->offset = offset;
     return e->status;
-}
-
-/* Bytes of the well-formed UTF-8 sequence at s, or 0. */
-static size_t utf8_sequence(const char *s, size_t n)
-{
-    static const struct {
-        uint8_t mask, lead, len;
-        uint8_t least; /* smallest second byte after the smallest lead: no overlong forms */
-    } kinds[] = {{0xe0, 0xc0, 2, 0x80}, {0xf0, 0xe0, 3, 0xa0}, {0xf8, 0xf0, 4, 0x90}};
-    const uint8_t *b = (const uint8_t *)s;
-    if (b[0] < 0x80) return 1;
-    for (size_t k = 0; k < 3; k++) {
-        if ((b[0] & kinds[k].mask) != kinds[k].lead) continue;
-        const size_t len = kinds[k].len;
-        if (n < len) return 0;
-        for (size_t i = 1; i < len; i++)
-            if ((b[i] & 0xc0) != 0x80) return 0;
-        if (b[0] < 0xc2 || b[0] > 0xf4) return 0;
-        if (b[0] == kinds[k].lead && b[1] < kinds[k].least) return 0;
-        if (b[0] == 0xed && b[1] >= 0xa0) return 0; /* surrogates */
-        if (b[0] == 0xf4 && b[1] >= 0x90) return 0; /* beyond U+10FFFF */
-        return len;
-    }
-    return 0;
 }
 
 bool ig_utf8_valid(const char *s, size_t n)

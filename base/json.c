@@ -171,3 +171,9 @@ json_t *ig_digest_json(const char *prefix, const uint8_t digest[IG_HASH])
     ig_hex(hex, digest, IG_HASH);
     return json_sprintf("%s%s", prefix, hex);
 }
+
+json_t *ig_text_json(const char *text)
+{
+    const size_t n = strlen(text);
+    return json_string(ig_utf8_valid(text, n) ? text : ig_esc(text, n).s);
+}

@@ -272,8 +272,9 @@ ingot_status ig_export(const struct ig_pack *p, const struct ig_export *job, jso
     if (status == INGOT_OK && job->safetensors) status = export_merged(&x, e);
     pthread_mutex_destroy(&x.lock);
     if (status != INGOT_OK) return status;
-    *report_out = json_pack("{s:s?,s:s?,s:I,s:I,s:b}", "folder", job->folder, "safetensors",
-                            job->safetensors, "sources", (json_int_t)p->nsources, "bytes",
-                            (json_int_t)x.done, "derived", ig_pack_is_derived(p));
+    *report_out = json_pack(
+        "{s:o?,s:o?,s:I,s:I,s:b}", "folder", job->folder ? ig_text_json(job->folder) : NULL,
+        "safetensors", job->safetensors ? ig_text_json(job->safetensors) : NULL, "sources",
+        (json_int_t)p->nsources, "bytes", (json_int_t)x.done, "derived", ig_pack_is_derived(p));
     return *report_out ? INGOT_OK : ig_no_memory(e);
 }

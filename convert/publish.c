@@ -51,8 +51,8 @@ static ingot_status write_origin(const struct ig_store *s, const struct ig_job *
     const time_t now = time(NULL);
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
     char *path = src ? realpath(src->root, NULL) : strdup(job->plan->parent->path);
-    json_t *o = json_pack("{s:s,s:s,s:s*}", "converter", "ingot " PACKAGE_VERSION, "converted",
-                          when, "source", path);
+    json_t *o = json_pack("{s:s,s:s,s:o*}", "converter", "ingot " PACKAGE_VERSION, "converted",
+                          when, "source", path ? ig_text_json(path) : NULL);
     free(path);
     char *text = NULL, *file = ig_format("%s.origin.json", hex);
     size_t n = 0;
@@ -134,11 +134,11 @@ static json_t *make_report(const struct ig_store *s, const struct ig_job *job,
 {
     const struct ig_plan *p = job->plan;
     char *path = ig_store_path(s, "packs", file);
-    json_t *r = json_pack("{s:s,s:o,s:o,s:s*,s:I,s:I,s:I,s:I,s:o,s:I,s:O}", "name", made->name,
+    json_t *r = json_pack("{s:s,s:o,s:o,s:o*,s:I,s:I,s:I,s:I,s:o,s:I,s:O}", "name", made->name,
                           "digest", ig_digest_json("fsverity-sha256:", made->digest), "content",
-                          ig_digest_json("ingot-content-v1:", made->content), "pack", path, "bytes",
-                          (json_int_t)made->size, "tensors",
-                          (json_int_t)(p->nrows - p->nviews - p->shadows), "views",
+                          ig_digest_json("ingot-content-v1:", made->content), "pack",
+                          path ? ig_text_json(path) : NULL, "bytes", (json_int_t)made->size,
+                          "tensors", (json_int_t)(p->nrows - p->nviews - p->shadows), "views",
                           (json_int_t)p->nviews, "shadowed", (json_int_t)p->shadows, "sources",
                           sources_json(p), "blobs", (json_int_t)p->nblobs, "derivation",
                           json_object_get(made->manifest, "derivation"));

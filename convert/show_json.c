@@ -81,10 +81,10 @@ static json_t *head_json(const struct ig_show *s)
                                                    ig_sha256_text(b.sha256).s + strlen("sha256:")));
     }
     json_t *o =
-        json_pack("{s:s,s:s,s:I,s:I,s:O,s:o,s:o,s:i}", "content", ig_content_text(p->content).s,
-                  "pack", p->path, "bytes", (json_int_t)p->size, "rows", (json_int_t)p->nrows,
-                  "derivation", json_object_get(p->manifest, "derivation"), "sources", sources,
-                  "blobs", blobs, "rules", (int)p->rules);
+        json_pack("{s:s,s:o,s:I,s:I,s:O,s:o,s:o,s:i}", "content", ig_content_text(p->content).s,
+                  "pack", ig_text_json(p->path), "bytes", (json_int_t)p->size, "rows",
+                  (json_int_t)p->nrows, "derivation", json_object_get(p->manifest, "derivation"),
+                  "sources", sources, "blobs", blobs, "rules", (int)p->rules);
     if (s->name) json_object_set_new(o, "name", json_string(s->name));
     if (s->has_digest) json_object_set_new(o, "digest", json_string(ig_pack_text(s->digest).s));
     if (s->origin) json_object_set(o, "claimed", s->origin);

@@ -169,10 +169,11 @@ static void print_json(const struct ls *ls)
     for (size_t i = 0; i < ls->nitems; i++) json_array_append_new(models, item_json(&ls->items[i]));
     for (size_t i = 0; i < ls->nnames; i++)
         if (ls->names[i].problem)
-            json_array_append_new(bad, json_pack("{s:s,s:s}", "name", ls->names[i].name, "problem",
-                                                 ls->names[i].problem));
-    ig_cli_json(
-        json_pack("{s:s,s:o,s:o}", "store", ls->store.root, "models", models, "bad_names", bad));
+            json_array_append_new(bad,
+                                  json_pack("{s:o,s:s}", "name", ig_text_json(ls->names[i].name),
+                                            "problem", ls->names[i].problem));
+    ig_cli_json(json_pack("{s:o,s:o,s:o}", "store", ig_text_json(ls->store.root), "models", models,
+                          "bad_names", bad));
 }
 
 static ingot_status run(struct ls *ls, ingot_error *e)

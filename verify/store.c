@@ -28,10 +28,10 @@ static ingot_status add_model(struct all *a, const char *path, const char *label
 static void add_broken(struct all *a, const char *label, const char *kind, const char *text)
 {
     a->ok = false;
-    json_array_append_new(a->models,
-                          json_pack("{s:s,s:s,s:b,s:s,s:i,s:i,s:[{s:s,s:s}]}", "model", label,
-                                    "state", kind, "ok", 0, "level", "none", "bytes_hashed", 0,
-                                    "tensors_hashed", 0, "bad", "kind", kind, "text", text));
+    json_array_append_new(a->models, json_pack("{s:o,s:s,s:b,s:s,s:i,s:i,s:[{s:s,s:s}]}", "model",
+                                               ig_text_json(label), "state", kind, "ok", 0, "level",
+                                               "none", "bytes_hashed", 0, "tensors_hashed", 0,
+                                               "bad", "kind", kind, "text", text));
 }
 
 /* Files that belong to no pack and are none of the store's own. */

@@ -84,7 +84,7 @@ static ingot_status finish_report(struct check *c, const char *label, const uint
         ig_pack_row(&c->pack, i, &row);
         tensors += !(row.flags & IG_ROW_VIEW);
     }
-    json_object_set_new(r, "model", json_string(label));
+    json_object_set_new(r, "model", ig_text_json(label));
     if (c->has_digest || digest)
         json_object_set_new(r, "digest",
                             ig_digest_json("fsverity-sha256:", c->has_digest ? c->digest : digest));

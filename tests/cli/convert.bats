@@ -234,3 +234,26 @@ REV=5555555555555555555555555555555555555555
     run --separate-stderr full
     [ "$status" -eq 4 ]
 }
+
+@test "convert: a source, a store and an export whose paths are not UTF-8" {
+    fx p3 m
+    odd=$PWD/$'odd \xff\n'
+    mkdir "$odd"
+    cp -R m "$odd/m"
+    INGOT_STORE=$odd/store
+    export INGOT_STORE
+    accept -- ingot convert --json "$odd/m"
+    for command in "verify --json m" "verify --json --all" "show --json m" "ls --json" "find --json --tensor model.norm.weight"; do
+        # shellcheck disable=SC2086  # words on purpose
+        run --separate-stderr ingot $command
+        [ "$status" -eq 0 ]
+        json 1 <<<"$output"
+    done
+    run --separate-stderr ingot export --json m "$odd/out"
+    [ "$status" -eq 0 ]
+    diff -r m "$odd/out"
+    run --separate-stderr ingot export --json m "$odd/out"
+    [ "$status" -eq 3 ]
+    [ "$(wc -l <<<"$stderr")" -eq 1 ]
+    json 1 <<<"$output"
+}

@@ -50,6 +50,15 @@ static void test_error_says_what_and_where(void **state)
     assert_int_equal(ig_fail(NULL, INGOT_ERR_INPUT, "no error wanted"), INGOT_ERR_INPUT);
 }
 
+static void test_message_is_printable_whatever_it_quotes(void **state)
+{
+    ingot_error e;
+    (void)state;
+    ig_fail(&e, INGOT_ERR_INPUT, "%s: \xc3\xa9 bad", "a\nb\x1b[2J\xff\xc3");
+    assert_string_equal(e.message, "a?b?[2J??: \xc3\xa9 bad");
+    assert_true(ig_utf8_valid(e.message, strlen(e.message)));
+}
+
 static void test_long_message_is_marked(void **state)
 {
     ingot_error e;
@@ -239,6 +248,7 @@ int main(void)
         cmocka_unit_test(test_escape_makes_one_printable_line),
         cmocka_unit_test(test_escape_cuts_whole_sequences),
         cmocka_unit_test(test_error_says_what_and_where),
+        cmocka_unit_test(test_message_is_printable_whatever_it_quotes),
         cmocka_unit_test(test_long_message_is_marked),
         cmocka_unit_test(test_exit_codes),
         cmocka_unit_test(test_natural_order),
