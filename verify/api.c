@@ -11,6 +11,11 @@ struct ingot_pack {
     uint8_t digest[IG_HASH];
 };
 
+/* Callers may pass no error; what is below them may not, for it tells its status through one. */
+#define WITH_ERROR(e)    \
+    ingot_error ignored; \
+    if (!(e)) (e) = &ignored
+
 void ingot_free(void *memory)
 {
     free(memory);
@@ -28,6 +33,7 @@ static ingot_status give_report(json_t *report, char **out, ingot_error *e)
 ingot_status ingot_convert(const char *store, const char *source, const char *name, char **report,
                            ingot_error *e)
 {
+    WITH_ERROR(e);
     struct ig_store s;
     json_t *made = NULL;
     const struct ig_convert c = {.source = source,
@@ -44,6 +50,7 @@ ingot_status ingot_convert(const char *store, const char *source, const char *na
 
 ingot_status ingot_verify(const char *store, const char *model, char **report, ingot_error *e)
 {
+    WITH_ERROR(e);
     struct ig_store s;
     json_t *result = NULL;
     const struct ig_verify v = {.level = IG_LEVEL_FULL};
@@ -78,6 +85,7 @@ static ingot_status open_model(const char *store, const char *model, struct ig_p
 
 ingot_status ingot_export(const char *store, const char *model, const char *folder, ingot_error *e)
 {
+    WITH_ERROR(e);
     struct ig_pack p = {.fd = -1};
     bool has;
     uint8_t digest[IG_HASH];
@@ -92,6 +100,7 @@ ingot_status ingot_export(const char *store, const char *model, const char *fold
 
 ingot_status ingot_pack_open(const char *store, const char *model, ingot_pack **out, ingot_error *e)
 {
+    WITH_ERROR(e);
     ingot_pack *p = calloc(1, sizeof *p);
     if (!p) return ig_no_memory(e);
     p->pack.fd = -1;
@@ -141,6 +150,7 @@ static void describe(const ingot_pack *pack, uint32_t i, ingot_tensor *out)
 ingot_status ingot_pack_tensor(const ingot_pack *pack, uint32_t i, ingot_tensor *out,
                                ingot_error *e)
 {
+    WITH_ERROR(e);
     if (i >= pack->pack.nrows)
         return ig_fail(e, INGOT_ERR_USAGE, "tensor %u of %u", i, pack->pack.nrows);
     describe(pack, i, out);
@@ -150,6 +160,7 @@ ingot_status ingot_pack_tensor(const ingot_pack *pack, uint32_t i, ingot_tensor 
 ingot_status ingot_pack_find(const ingot_pack *pack, const char *name, ingot_tensor *out,
                              ingot_error *e)
 {
+    WITH_ERROR(e);
     const uint32_t i = ig_pack_find(&pack->pack, name, strlen(name));
     if (i != IG_NONE) {
         describe(pack, i, out);
@@ -178,6 +189,7 @@ static ingot_status digest_of(const uint8_t *data, uint64_t n, uint8_t out[IG_HA
 ingot_status ingot_pack_read(const ingot_pack *pack, const ingot_tensor *tensor, void *buffer,
                              ingot_error *e)
 {
+    WITH_ERROR(e);
     uint8_t found[IG_HASH];
     const struct ig_pack *p = &pack->pack;
     return_if_error(ig_pread(p->fd, p->path, buffer, (size_t)tensor->bytes, tensor->offset, e));

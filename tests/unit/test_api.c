@@ -131,6 +131,9 @@ static void test_unknown_model_and_bad_source(void **state)
     assert_null(p);
     assert_int_not_equal(ingot_convert(store, "/nonexistent", NULL, NULL, &e), INGOT_OK);
     assert_non_null(strstr(e.message, "/nonexistent"));
+    /* the same status for a caller who wants no message */
+    assert_int_equal(ingot_convert(store, "/nonexistent", NULL, NULL, &e), INGOT_ERR_NOT_FOUND);
+    assert_int_equal(ingot_convert(store, "/nonexistent", NULL, NULL, NULL), INGOT_ERR_NOT_FOUND);
 }
 
 static void test_export_writes_the_files_back(void **state)
