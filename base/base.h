@@ -64,6 +64,8 @@ void ig_hex(char *out, const uint8_t *bytes, size_t n);    /* 2n digits and a NU
 bool ig_unhex(uint8_t *out, size_t n, const char *digits); /* exactly 2n lower-case digits first */
 bool ig_is_hex(const char *s, size_t n);
 bool ig_utf8_valid(const char *s, size_t n); /* no surrogates, no overlong forms; NUL is valid */
+/* As memcmp, a prefix before what it begins: the order of names in every table. */
+int ig_bytes_cmp(const char *a, size_t na, const char *b, size_t nb);
 /* A relative path: no empty, "." or ".." components, no leading or trailing slash. */
 bool ig_safe_path(const char *s, size_t n);
 /* "model-9" before "model-10": runs of digits compare as numbers, then memcmp. */
@@ -133,6 +135,11 @@ ingot_status ig_fsync_dir(const char *path, ingot_error *e);
 ingot_status ig_mkdirs(const char *path, ingot_error *e); /* like mkdir -p, mode 0777 & ~umask */
 /* A regular file whole, NUL-terminated; INGOT_ERR_INPUT past max.  Caller frees. */
 ingot_status ig_read_file(const char *path, size_t max, char **data, size_t *n, ingot_error *e);
+/* Call fn for each entry of a folder but "." and "..", in no order, until it fails.  An absent
+ * folder has none when absent_ok. */
+typedef ingot_status ig_entry_fn(void *ctx, const char *name, ingot_error *e);
+ingot_status ig_each_entry(const char *path, bool absent_ok, ig_entry_fn *fn, void *ctx,
+                           ingot_error *e);
 char *ig_format(const char *format, ...) IG_PRINTF(1, 2); /* asprintf; NULL on failure */
 void *ig_array(size_t count, size_t size); /* zeroed, overflow-checked, never NULL for 0 items */
 

@@ -89,6 +89,13 @@ bool ig_is_hex(const char *s, size_t n)
     return true;
 }
 
+int ig_bytes_cmp(const char *a, size_t na, const char *b, size_t nb)
+{
+    const size_t n = na < nb ? na : nb;
+    const int order = n ? memcmp(a, b, n) : 0;
+    return order ? order : (na > nb) - (na < nb);
+}
+
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -124,8 +131,7 @@ int ig_natural_cmp(const char *a, size_t na, const char *b, size_t nb)
     }
     if (na || nb) return na ? 1 : -1;
     /* Equal but for leading zeros: bytes decide, so that the order is total. */
-    const int order = memcmp(a0, b0, na0 < nb0 ? na0 : nb0);
-    return order ? order : (na0 > nb0) - (na0 < nb0);
+    return ig_bytes_cmp(a0, na0, b0, nb0);
 }
 
 bool ig_safe_path(const char *s, size_t n)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/base.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -150,6 +151,26 @@ ingot_status ig_read_file(const char *path, size_t max, char **data, size_t *n, 
 out:
     free(buf);
     if (fd >= 0) close(fd);
+    return status;
+}
+
+ingot_status ig_each_entry(const char *path, bool absent_ok, ig_entry_fn *fn, void *ctx,
+                           ingot_error *e)
+{
+    ingot_status status = INGOT_OK;
+    DIR *dir = opendir(path);
+    if (!dir && absent_ok && errno == ENOENT) return INGOT_OK;
+    if (!dir) return ig_fail_sys(e, errno, "%s: cannot list", ig_esc(path, strlen(path)).s);
+    while (status == INGOT_OK) {
+        errno = 0; /* the end and a failure look alike but for this */
+        const struct dirent *entry = readdir(dir);
+        if (!entry && errno)
+            status = ig_fail_sys(e, errno, "%s: cannot list", ig_esc(path, strlen(path)).s);
+        if (!entry) break;
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            status = fn(ctx, entry->d_name, e);
+    }
+    closedir(dir);
     return status;
 }
 

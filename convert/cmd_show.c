@@ -5,11 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct ig_digest_text ig_row_text(const struct ig_row *row)
-{
-    return ig_pack_text(row->digest);
-}
-
 static ingot_status open_model(const struct ig_cli *cli, struct ig_show *s, ingot_error *e)
 {
     struct ig_store store = {0};

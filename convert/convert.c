@@ -45,12 +45,7 @@ static ingot_status read_blob(void *ctx, uint32_t i, void *buf, size_t n, uint64
     return_if_error(ig_close(&r->fd, b->file->path, e));
     uint8_t sha[IG_HASH];
     ig_sha_final(&r->sha, sha);
-    if (!b->file->has_oid || memcmp(sha, b->file->oid, IG_HASH) == 0) return INGOT_OK;
-    char found[65], wanted[65];
-    ig_hex(found, sha, IG_HASH);
-    ig_hex(wanted, b->file->oid, IG_HASH);
-    return ig_fail(e, INGOT_ERR_INPUT, "%s: SHA-256 is %s, expected %s as the hub cache names it",
-                   b->file->path, found, wanted);
+    return ig_src_check_oid(b->file, sha, e);
 }
 
 static ingot_status tail_of(const struct ig_plan *p, struct ig_tail *t, ingot_error *e)

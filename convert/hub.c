@@ -6,7 +6,6 @@
  */
 #include "convert/source.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,50 +18,57 @@ static bool is_revision(const char *s)
     return strlen(s) == REVISION && ig_is_hex(s, REVISION);
 }
 
-/* The only entry of snapshots/, or the one refs/main names. */
-static ingot_status choose_snapshot(const char *root, char **revision, ingot_error *e)
+/* What snapshots/ holds: the first revision, and all of them in one line. */
+struct snapshots {
+    char *first, *names;
+    size_t n;
+};
+
+static ingot_status add_snapshot(void *ctx, const char *name, ingot_error *e)
 {
-    char *text = NULL, *names = NULL;
-    size_t n = 0, found = 0;
-    ingot_status status = INGOT_OK;
-    char *ref = ig_format("%s/refs/main", root), *folder = ig_format("%s/snapshots", root);
-    DIR *dir = folder ? opendir(folder) : NULL;
-    if (!ref || !folder) {
-        status = ig_no_memory(e);
-        goto out;
-    }
-    if (!dir) {
-        status = ig_fail_sys(e, errno, "%s: cannot list snapshots", folder);
-        goto out;
-    }
-    if (ig_read_file(ref, 4096, &text, &n, NULL) == INGOT_OK) {
-        text[strcspn(text, " \t\r\n")] = '\0';
-        if (!is_revision(text))
-            status = ig_fail(e, INGOT_ERR_INPUT, "%s: \"%s\", expected a commit of 40 hex digits",
-                             ref, ig_esc(text, strlen(text)).s);
-        *revision = text;
-        text = NULL;
-        goto out;
-    }
-    for (struct dirent *d; (d = readdir(dir));) {
-        if (!is_revision(d->d_name)) continue;
-        char *more = ig_format("%s%s%s", names ? names : "", names ? ", " : "", d->d_name);
-        free(names);
-        names = more;
-        if (found++ == 0) *revision = strdup(d->d_name);
-    }
-    if (found == 0)
+    struct snapshots *found = ctx;
+    if (!is_revision(name)) return INGOT_OK;
+    char *more = ig_format("%s%s%s", found->n ? found->names : "", found->n ? ", " : "", name);
+    if (found->n++ == 0) found->first = strdup(name);
+    free(found->names);
+    found->names = more;
+    return more && found->first ? INGOT_OK : ig_no_memory(e);
+}
+
+static ingot_status only_snapshot(const char *folder, char **revision, ingot_error *e)
+{
+    struct snapshots found = {0};
+    ingot_status status = ig_each_entry(folder, false, add_snapshot, &found, e);
+    if (status == INGOT_OK && found.n == 0)
         status = ig_fail(e, INGOT_ERR_INPUT, "%s: no snapshot in this hub cache", folder);
-    else if (found > 1)
+    if (status == INGOT_OK && found.n > 1)
         status =
             ig_fail(e, INGOT_ERR_INPUT, "%s: %zu snapshots and no refs/main; give one of them: %s",
-                    folder, found, names ? names : "");
-    else if (!*revision)
+                    folder, found.n, found.names);
+    free(found.names);
+    if (status == INGOT_OK)
+        *revision = found.first;
+    else
+        free(found.first);
+    return status;
+}
+
+/* The snapshot that refs/main names, or the only one there is. */
+static ingot_status choose_snapshot(const char *root, char **revision, ingot_error *e)
+{
+    size_t n = 0;
+    ingot_status status = INGOT_OK;
+    char *ref = ig_format("%s/refs/main", root), *folder = ig_format("%s/snapshots", root);
+    if (!ref || !folder) {
         status = ig_no_memory(e);
-out:
-    if (dir) closedir(dir);
-    free(names);
-    free(text);
+    } else if (ig_read_file(ref, 4096, revision, &n, NULL) != INGOT_OK) {
+        status = only_snapshot(folder, revision, e);
+    } else {
+        (*revision)[strcspn(*revision, " \t\r\n")] = '\0';
+        if (!is_revision(*revision))
+            status = ig_fail(e, INGOT_ERR_INPUT, "%s: \"%s\", expected a commit of 40 hex digits",
+                             ref, ig_esc(*revision, strlen(*revision)).s);
+    }
     free(ref);
     free(folder);
     return status;

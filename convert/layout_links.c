@@ -79,21 +79,6 @@ static ingot_status link_view(struct ig_plan *p, const struct ig_layout *l, cons
     return INGOT_OK;
 }
 
-static int link_cmp(const void *a, const void *b)
-{
-    const struct ig_link *x = a, *y = b;
-    if (x->subject != y->subject) return x->subject < y->subject ? -1 : 1;
-    if (x->subject == IG_NONE) {
-        const uint32_t n = x->module_len < y->module_len ? x->module_len : y->module_len;
-        const int order = memcmp(x->module, y->module, n);
-        if (order) return order;
-        if (x->module_len != y->module_len) return x->module_len < y->module_len ? -1 : 1;
-    }
-    if (x->role != y->role) return x->role < y->role ? -1 : 1;
-    if (x->stage != y->stage) return x->stage < y->stage ? -1 : 1;
-    return (x->object > y->object) - (x->object < y->object);
-}
-
 ingot_status ig_layout_links(struct ig_plan *p, const struct ig_layout *l, const uint32_t *remap,
                              ingot_error *e)
 {
@@ -114,7 +99,7 @@ ingot_status ig_layout_links(struct ig_plan *p, const struct ig_layout *l, const
         k->object = remap[k->object];
         if (k->subject != IG_NONE) k->subject = remap[k->subject];
     }
-    if (p->nlinks) qsort(p->links, p->nlinks, sizeof *p->links, link_cmp);
+    if (p->nlinks) qsort(p->links, p->nlinks, sizeof *p->links, ig_link_cmp);
     for (uint32_t i = 0; i < p->nlinks; i++) {
         if (p->links[i].subject == IG_NONE) break;
         struct ig_row *row = &p->rows[p->links[i].subject];

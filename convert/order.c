@@ -143,12 +143,6 @@ static int compare(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-static int compare_bytes(const char *a, size_t na, const char *b, size_t nb)
-{
-    const int c = memcmp(a, b, na < nb ? na : nb);
-    return c != 0 ? c : compare(na, nb);
-}
-
 /* Views by name; rows without one come last. */
 static int compare_views(const struct ig_place *a, const struct ig_place *b)
 {
@@ -163,8 +157,8 @@ int ig_place_cmp(const struct ig_place *a, const char *an, size_t al, const stru
     if (c == 0) c = compare(a->layer, b->layer);
     if (c == 0) c = compare(a->slot, b->slot);
     if (c == 0) c = compare(a->kind, b->kind);
-    if (c == 0) c = compare_bytes(a->suffix, a->suffix_len, b->suffix, b->suffix_len);
-    if (c == 0) c = compare_bytes(an, a->prefix_len, bn, b->prefix_len);
+    if (c == 0) c = ig_bytes_cmp(a->suffix, a->suffix_len, b->suffix, b->suffix_len);
+    if (c == 0) c = ig_bytes_cmp(an, a->prefix_len, bn, b->prefix_len);
     if (c == 0) c = compare_views(a, b);
     if (c == 0) c = compare(a->expert, b->expert);
     if (c == 0) c = compare(a->member, b->member);
@@ -175,6 +169,6 @@ bool ig_place_same_view(const struct ig_place *a, const char *an, const struct i
                         const char *bn)
 {
     return a->view != NULL && b->view != NULL && strcmp(a->view, b->view) == 0 &&
-           compare_bytes(an, a->prefix_len, bn, b->prefix_len) == 0 &&
-           compare_bytes(a->suffix, a->suffix_len, b->suffix, b->suffix_len) == 0;
+           ig_bytes_cmp(an, a->prefix_len, bn, b->prefix_len) == 0 &&
+           ig_bytes_cmp(a->suffix, a->suffix_len, b->suffix, b->suffix_len) == 0;
 }

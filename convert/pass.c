@@ -116,17 +116,6 @@ static ingot_status stage_read(void *ctx, struct ig_item *item, unsigned worker,
     return ig_close(&in->fd, in->path, e);
 }
 
-static ingot_status check_oid(const struct input *in, const uint8_t sha[IG_HASH], ingot_error *e)
-{
-    if (!in->file->has_oid || memcmp(sha, in->file->oid, IG_HASH) == 0) return INGOT_OK;
-    char found[65], wanted[65];
-    ig_hex(found, sha, IG_HASH);
-    ig_hex(wanted, in->file->oid, IG_HASH);
-    ig_fail(e, INGOT_ERR_INPUT, "%s: SHA-256 is %s, expected %s as the hub cache names it",
-            in->path, found, wanted);
-    return ig_at(e, in->path, NULL, 0);
-}
-
 static ingot_status stage_hash(void *ctx, struct ig_item *item, unsigned worker, ingot_error *e)
 {
     struct pass *p = ctx;
@@ -143,7 +132,7 @@ static ingot_status stage_hash(void *ctx, struct ig_item *item, unsigned worker,
     if (!last) return INGOT_OK;
     uint8_t *sha = p->job->plan->sources[item->arg[0]].sha256;
     ig_sha_final(&in->sha, sha);
-    return check_oid(in, sha, e);
+    return ig_src_check_oid(in->file, sha, e);
 }
 
 /* Cast in pieces; the scratch keeps a span of what was cast before each, as a chunk does. */

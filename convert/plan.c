@@ -21,10 +21,8 @@ void *ig_plan_alloc(struct ig_plan *p, size_t n)
 
 int ig_plan_row_cmp(const struct ig_row *a, const struct ig_row *b)
 {
-    const size_t n = a->name_len < b->name_len ? a->name_len : b->name_len;
-    const int order = memcmp(a->name, b->name, n);
+    const int order = ig_bytes_cmp(a->name, a->name_len, b->name, b->name_len);
     if (order) return order;
-    if (a->name_len != b->name_len) return a->name_len < b->name_len ? -1 : 1;
     const uint32_t sa = a->flags & IG_ROW_SHADOW, sb = b->flags & IG_ROW_SHADOW;
     if (sa != sb) return sa < sb ? -1 : 1;
     return (a->source > b->source) - (a->source < b->source);
@@ -54,7 +52,7 @@ static int blob_cmp(const void *a, const void *b)
     return order ? order : (x->kind > y->kind) - (x->kind < y->kind);
 }
 
-static ingot_status sort_blobs(struct ig_plan *p, ingot_error *e)
+static void sort_blobs(struct ig_plan *p)
 {
     qsort(p->blobs, p->nblobs, sizeof *p->blobs, blob_cmp);
     p->config_blob = p->hf_quant_blob = IG_NONE;
@@ -63,8 +61,6 @@ static ingot_status sort_blobs(struct ig_plan *p, ingot_error *e)
         if (strcmp(p->blobs[i].name, "config.json") == 0) p->config_blob = i;
         if (strcmp(p->blobs[i].name, "hf_quant_config.json") == 0) p->hf_quant_blob = i;
     }
-    (void)e;
-    return INGOT_OK;
 }
 
 static ingot_status allocate(struct ig_plan *p, uint64_t rows, uint32_t blobs, ingot_error *e)
@@ -166,7 +162,8 @@ static ingot_status collect_parent(struct ig_plan *p, ingot_error *e)
 ingot_status ig_plan_collect(struct ig_plan *p, ingot_error *e)
 {
     return_if_error(p->src ? collect_files(p, e) : collect_parent(p, e));
-    return sort_blobs(p, e);
+    sort_blobs(p);
+    return INGOT_OK;
 }
 
 /* A scale-aware cast: plain float tensors only. */

@@ -81,9 +81,7 @@ static int entry_cmp(const void *a, const void *b)
     const struct ig_row *x = a, *y = b;
     /* The 22 types stand in the reference's order of alignment; it writes the last first. */
     if (x->dtype != y->dtype) return x->dtype > y->dtype ? -1 : 1;
-    const size_t n = x->name_len < y->name_len ? x->name_len : y->name_len;
-    const int order = memcmp(x->name, y->name, n);
-    return order ? order : (x->name_len > y->name_len) - (x->name_len < y->name_len);
+    return ig_bytes_cmp(x->name, x->name_len, y->name, y->name_len);
 }
 
 static bool put_entry(FILE *f, const struct ig_row *row, uint64_t *at)

@@ -77,12 +77,10 @@ static int cmp_u32(uint32_t a, uint32_t b)
 static int cmp_subject(const struct ig_link *a, const struct ig_link *b)
 {
     if (a->subject != b->subject) return cmp_u32(a->subject, b->subject);
-    const uint32_t n = a->module_len < b->module_len ? a->module_len : b->module_len;
-    const int c = n ? memcmp(a->module, b->module, n) : 0;
-    return c ? c : cmp_u32(a->module_len, b->module_len);
+    return ig_bytes_cmp(a->module, a->module_len, b->module, b->module_len);
 }
 
-static int cmp_link(const void *x, const void *y)
+int ig_link_cmp(const void *x, const void *y)
 {
     const struct ig_link *a = x, *b = y;
     int c = cmp_subject(a, b);
@@ -123,7 +121,7 @@ ingot_status ig_scales_find(const struct ig_scales_in *in, struct ig_scales *out
     }
     if (!s.oom) ig_sc_check_config(&s);
     if (!s.oom && s.w->family != IG_FAM_OPAQUE) find_links(&s);
-    if (!s.oom && out->nlinks) qsort(out->links, out->nlinks, sizeof(*out->links), cmp_link);
+    if (!s.oom && out->nlinks) qsort(out->links, out->nlinks, sizeof(*out->links), ig_link_cmp);
     if (!s.oom) refuse_doubles(&s);
     if (!s.oom) ig_sc_check(&s);
 

@@ -6,7 +6,6 @@
 #include "convert/source.h"
 #include "convert/st_sniff.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,19 +119,26 @@ static ingot_status visit(struct scan *c, const char *folder, const char *prefix
     return status;
 }
 
+struct folder { /* being walked */
+    struct scan *c;
+    const char *path, *prefix;
+    int depth;
+};
+
+static ingot_status visit_entry(void *ctx, const char *base, ingot_error *e)
+{
+    const struct folder *f = ctx;
+    (void)e; /* the scan has it */
+    return visit(f->c, f->path, f->prefix, base, f->depth);
+}
+
 static ingot_status walk(struct scan *c, const char *folder, const char *prefix, int depth)
 {
+    struct folder f = {.c = c, .path = folder, .prefix = prefix, .depth = depth};
     if (depth > DEEPEST)
         return ig_fail(c->e, INGOT_ERR_INPUT, "%s: folders nest more than %d deep", folder,
                        DEEPEST);
-    DIR *dir = opendir(folder);
-    if (!dir) return ig_fail_sys(c->e, errno, "%s: cannot list", folder);
-    ingot_status status = INGOT_OK;
-    for (struct dirent *d; status == INGOT_OK && (d = readdir(dir));)
-        if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0)
-            status = visit(c, folder, prefix, d->d_name, depth);
-    closedir(dir);
-    return status;
+    return ig_each_entry(folder, false, visit_entry, &f, c->e);
 }
 
 static int by_name(const void *a, const void *b)
@@ -174,19 +180,22 @@ static ingot_status refuse_unfinished(const struct list *all, ingot_error *e)
     return INGOT_ERR_INPUT;
 }
 
+static ingot_status refuse_partial(void *ctx, const char *name, ingot_error *e)
+{
+    if (!ends_with(name, ".incomplete")) return INGOT_OK;
+    return ig_fail(e, INGOT_ERR_INPUT,
+                   "%s/%s: unfinished download beside this snapshot; finish it or remove it",
+                   (const char *)ctx, ig_esc(name, strlen(name)).s);
+}
+
 /* A hub cache keeps unfinished downloads beside its blobs, outside the snapshot. */
 static ingot_status refuse_partial_blobs(const struct ig_src *s, ingot_error *e)
 {
-    ingot_status status = INGOT_OK;
-    char *folder = s->repo ? ig_format("%s/../../blobs", s->root) : NULL;
-    DIR *dir = folder ? opendir(folder) : NULL;
-    for (struct dirent *d; dir && status == INGOT_OK && (d = readdir(dir));)
-        if (ends_with(d->d_name, ".incomplete"))
-            status = ig_fail(e, INGOT_ERR_INPUT,
-                             "%s/%s: unfinished download beside this snapshot; "
-                             "finish it or remove it",
-                             folder, ig_esc(d->d_name, strlen(d->d_name)).s);
-    if (dir) closedir(dir);
+    if (!s->repo) return INGOT_OK;
+    char *folder = ig_format("%s/../../blobs", s->root);
+    if (!folder) return ig_no_memory(e);
+    /* A snapshot that was copied out of its cache has none. */
+    const ingot_status status = ig_each_entry(folder, true, refuse_partial, folder, e);
     free(folder);
     return status;
 }

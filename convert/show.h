@@ -15,7 +15,6 @@ struct ig_show {
     bool tensors, scales, config, nul;
 };
 
-struct ig_digest_text ig_row_text(const struct ig_row *row);
 json_t *ig_show_origin(const char *pack_path);
 /* show_text.c: tables for people. */
 void ig_show_summary(const struct ig_show *s);

@@ -26,7 +26,7 @@ static json_t *row_json(const struct ig_pack *p, const struct ig_row *row)
     json_t *o = json_pack(
         "{s:o,s:s,s:o,s:I,s:s,s:b,s:b,s:b}", "name", json_stringn(row->name, row->name_len),
         "dtype", ig_dtypes[row->dtype].name, "shape", shape, "bytes", (json_int_t)row->bytes,
-        "digest", ig_row_text(row).s, "view", (row->flags & IG_ROW_VIEW) != 0, "tied",
+        "digest", ig_pack_text(row->digest).s, "view", (row->flags & IG_ROW_VIEW) != 0, "tied",
         (row->flags & IG_ROW_TIED) != 0, "shadow", (row->flags & IG_ROW_SHADOW) != 0);
     if (row->bytes) json_object_set_new(o, "offset", json_integer((json_int_t)ig_pack_pos(p, row)));
     if (row->source != IG_NONE)

@@ -47,6 +47,18 @@ ingot_status ig_src_file_open(const struct ig_src_file *f, int *fd, ingot_error 
     return status;
 }
 
+ingot_status ig_src_check_oid(const struct ig_src_file *f, const uint8_t sha[IG_HASH],
+                              ingot_error *e)
+{
+    if (!f->has_oid || memcmp(sha, f->oid, IG_HASH) == 0) return INGOT_OK;
+    char found[65], wanted[65];
+    ig_hex(found, sha, IG_HASH);
+    ig_hex(wanted, f->oid, IG_HASH);
+    ig_fail(e, INGOT_ERR_INPUT, "%s: SHA-256 is %s, expected %s as the hub cache names it", f->path,
+            found, wanted);
+    return ig_at(e, f->path, NULL, 0);
+}
+
 static ingot_status read_headers(struct ig_src *s, uint64_t max_header, ingot_error *e)
 {
     for (uint32_t i = 0; i < s->nweights; i++) {

@@ -44,6 +44,9 @@ void ig_src_free(struct ig_src *s);
 /* Open a file that must still be the one that was planned: same inode, size and time. */
 ingot_status ig_src_file_open(const struct ig_src_file *f, int *fd, ingot_error *e);
 ingot_status ig_src_file_same(const struct ig_src_file *f, int fd, ingot_error *e);
+/* A hub blob's name is the SHA-256 it must have; other files pass. */
+ingot_status ig_src_check_oid(const struct ig_src_file *f, const uint8_t sha[IG_HASH],
+                              ingot_error *e);
 void ig_src_warn(struct ig_src *s, const char *format, ...) IG_PRINTF(2, 3);
 
 /* scan.c: the folder's files, sorted into weights, blobs, signatures and not held. */

@@ -10,9 +10,7 @@ static int by_place(const void *a, const void *b)
     const struct ig_st_tensor *x = a, *y = b;
     if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
     if (x->end != y->end) return x->end < y->end ? -1 : 1;
-    const uint32_t n = x->name_len < y->name_len ? x->name_len : y->name_len;
-    const int c = memcmp(x->name, y->name, n);
-    return c ? c : (x->name_len > y->name_len) - (x->name_len < y->name_len);
+    return ig_bytes_cmp(x->name, x->name_len, y->name, y->name_len);
 }
 
 /* Most writers list tensors in the order of their data: then sorting costs one look. */

@@ -5,7 +5,7 @@
 
 #include "store/store.h"
 
-#define IG_TEMP_PREFIX   ".tmp-"
+#define IG_TEMP_PREFIX   ".tmp-" /* of temporaries that have a name */
 #define IG_DIGEST_PREFIX "fsverity-sha256:"
 #define IG_SOURCE_PREFIX "sha256:"
 #define IG_NAME_MOST     255u /* bytes of a name */

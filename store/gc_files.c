@@ -2,7 +2,6 @@
 /* The files of packs/ that gc measures and removes: packs, and what lies beside them. */
 #include "store/gc_files.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fts.h>
 #include <stdlib.h>
@@ -10,8 +9,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-static const char *const suffixes[] = {".ingot", ".tree", ".origin.json", ".sigs", NULL};
 
 /* A time in the future (another machine's clock) is young. */
 bool ig_gc_is_young(int64_t mtime, int64_t now)
@@ -42,22 +39,13 @@ static ingot_status walk(char *path, bool removing, uint64_t *bytes, ingot_error
     return status;
 }
 
-/* Index of the suffix when name is a digest and one of them, else -1. */
-static int kind_of(const char *name, uint8_t digest[IG_HASH])
-{
-    if (strlen(name) <= 2 * IG_HASH || !ig_unhex(digest, IG_HASH, name)) return -1;
-    for (int i = 0; suffixes[i]; i++)
-        if (strcmp(name + 2 * IG_HASH, suffixes[i]) == 0) return i;
-    return -1;
-}
-
 static ingot_status add_file(const char *dir, const char *name, bool all_ages, struct ig_gc *g,
                              size_t *cap, ingot_error *e)
 {
     uint8_t digest[IG_HASH];
     struct stat st;
-    const int kind = kind_of(name, digest);
-    if (kind < 0) return INGOT_OK;
+    const enum ig_beside kind = ig_store_beside(name, digest);
+    if (kind != IG_BESIDE_PACK && kind != IG_BESIDE_OTHER) return INGOT_OK;
     if (g->nfiles == *cap) {
         const size_t more = *cap ? 2 * *cap : 64;
         struct ig_gc_file *p = reallocarray(g->files, more, sizeof *p);
@@ -67,7 +55,8 @@ static ingot_status add_file(const char *dir, const char *name, bool all_ages, s
     }
     char *path = ig_format("%s/%s", dir, name);
     struct ig_gc_file *f = &g->files[g->nfiles];
-    *f = (struct ig_gc_file){.name = strdup(name), .pack = IG_NONE, .is_pack = kind == 0};
+    *f = (struct ig_gc_file){
+        .name = strdup(name), .pack = IG_NONE, .is_pack = kind == IG_BESIDE_PACK};
     if (!path || !f->name) {
         free(path);
         free(f->name);
@@ -88,23 +77,27 @@ static ingot_status add_file(const char *dir, const char *name, bool all_ages, s
     return status;
 }
 
+struct listing {
+    struct ig_gc *g;
+    const char *dir;
+    size_t cap;
+    bool all_ages;
+};
+
+static ingot_status list_entry(void *ctx, const char *name, ingot_error *e)
+{
+    struct listing *l = ctx;
+    return add_file(l->dir, name, l->all_ages, l->g, &l->cap, e);
+}
+
 ingot_status ig_gc_list_files(const struct ig_store *s, bool all_ages, struct ig_gc *g,
                               ingot_error *e)
 {
-    ingot_status status = INGOT_OK;
-    size_t cap = 0;
+    struct listing l = {.g = g, .all_ages = all_ages};
     char *path = ig_store_path(s, "packs", NULL);
     if (!path) return ig_no_memory(e);
-    DIR *dir = opendir(path);
-    if (!dir && errno != ENOENT) status = ig_fail_sys(e, errno, "%s: cannot list", path);
-    while (dir && status == INGOT_OK) {
-        errno = 0;
-        const struct dirent *entry = readdir(dir);
-        if (!entry && errno) status = ig_fail_sys(e, errno, "%s: cannot list", path);
-        if (!entry) break;
-        status = add_file(path, entry->d_name, all_ages, g, &cap, e);
-    }
-    if (dir) closedir(dir);
+    l.dir = path;
+    const ingot_status status = ig_each_entry(path, true, list_entry, &l, e);
     free(path);
     return status;
 }

@@ -2,8 +2,6 @@
 /* All names of the store: listed, compared with a new one, searched for the nearest. */
 #include "store/folder.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -65,21 +63,24 @@ static ingot_status visit(struct walk *w, const char *prefix, const char *entry,
     return status;
 }
 
+struct folder {
+    struct walk *walk;
+    const char *prefix;
+    unsigned depth;
+};
+
+static ingot_status visit_entry(void *ctx, const char *entry, ingot_error *e)
+{
+    const struct folder *f = ctx;
+    return visit(f->walk, f->prefix, entry, f->depth, e);
+}
+
 static ingot_status walk_dir(struct walk *w, const char *prefix, unsigned depth, ingot_error *e)
 {
+    struct folder f = {.walk = w, .prefix = prefix, .depth = depth};
     char *path = ig_store_path(w->store, "names", prefix[0] ? prefix : NULL);
     if (!path) return ig_no_memory(e);
-    ingot_status status = INGOT_OK;
-    DIR *dir = opendir(path);
-    if (!dir && errno != ENOENT) status = ig_fail_sys(e, errno, "%s: cannot list", path);
-    while (dir && status == INGOT_OK) {
-        errno = 0;
-        const struct dirent *entry = readdir(dir);
-        if (!entry && errno) status = ig_fail_sys(e, errno, "%s: cannot list", path);
-        if (!entry) break;
-        status = visit(w, prefix, entry->d_name, depth, e);
-    }
-    if (dir) closedir(dir);
+    const ingot_status status = ig_each_entry(path, true, visit_entry, &f, e);
     free(path);
     return status;
 }

@@ -5,12 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int name_cmp(const char *a, size_t na, const char *b, size_t nb)
-{
-    const int order = memcmp(a, b, na < nb ? na : nb);
-    return order ? order : (na > nb) - (na < nb);
-}
-
 /* First row whose name is not before `name`. */
 static uint32_t lower_bound(const struct ig_pack *p, const char *name, size_t len)
 {
@@ -19,7 +13,7 @@ static uint32_t lower_bound(const struct ig_pack *p, const char *name, size_t le
         const uint32_t mid = low + (high - low) / 2;
         struct ig_row row;
         ig_pack_row(p, mid, &row);
-        if (name_cmp(row.name, row.name_len, name, len) < 0)
+        if (ig_bytes_cmp(row.name, row.name_len, name, len) < 0)
             low = mid + 1;
         else
             high = mid;
@@ -33,7 +27,7 @@ static uint32_t find(const struct ig_pack *p, const char *name, size_t len, bool
     for (uint32_t i = lower_bound(p, name, len); i < p->nrows; i++) {
         struct ig_row row;
         ig_pack_row(p, i, &row);
-        if (name_cmp(row.name, row.name_len, name, len) != 0) break;
+        if (ig_bytes_cmp(row.name, row.name_len, name, len) != 0) break;
         if (any_source ? !(row.flags & IG_ROW_SHADOW) : row.source == source) return i;
     }
     return IG_NONE;
@@ -64,7 +58,7 @@ uint32_t ig_pack_find_blob(const struct ig_pack *p, const char *name, uint32_t k
         const uint32_t mid = low + (high - low) / 2;
         struct ig_blob blob;
         ig_pack_blob(p, mid, &blob);
-        int order = name_cmp(blob.name, blob.name_len, name, strlen(name));
+        int order = ig_bytes_cmp(blob.name, blob.name_len, name, strlen(name));
         if (order == 0) order = (blob.kind > kind) - (blob.kind < kind);
         if (order == 0) return mid;
         if (order < 0)

@@ -99,10 +99,8 @@ static ingot_status check_extents(struct ig_pack *p, ingot_error *e)
 /* Names ascending, then shadow, then source. */
 static bool in_order(const struct ig_row *a, const struct ig_row *b)
 {
-    const size_t n = a->name_len < b->name_len ? a->name_len : b->name_len;
-    const int order = memcmp(a->name, b->name, n);
-    if (order || a->name_len != b->name_len)
-        return order < 0 || (order == 0 && a->name_len < b->name_len);
+    const int order = ig_bytes_cmp(a->name, a->name_len, b->name, b->name_len);
+    if (order) return order < 0;
     const uint32_t sa = a->flags & IG_ROW_SHADOW, sb = b->flags & IG_ROW_SHADOW;
     return sa < sb || (sa && sa == sb && a->source < b->source);
 }
@@ -221,13 +219,8 @@ static ingot_status check_blobs(struct ig_pack *p, struct used *u, ingot_error *
         if (!ig_safe_path(b.name, b.name_len) || b.kind > IG_BLOB_HEADER)
             return pack_fail(p, e, record, "blob \"%s\": not a relative path, or unknown kind %u",
                              ig_esc(b.name, b.name_len).s, b.kind);
-        const struct ig_row la = {.name = last.name,
-                                  .name_len = last.name_len,
-                                  .flags = IG_ROW_SHADOW,
-                                  .source = last.kind};
-        const struct ig_row lb = {
-            .name = b.name, .name_len = b.name_len, .flags = IG_ROW_SHADOW, .source = b.kind};
-        if (i > 0 && !in_order(&la, &lb))
+        const int order = i ? ig_bytes_cmp(last.name, last.name_len, b.name, b.name_len) : -1;
+        if (order > 0 || (order == 0 && last.kind >= b.kind))
             return pack_fail(p, e, record, "blobs are not ascending at \"%s\"",
                              ig_esc(b.name, b.name_len).s);
         end = ig_round_up(end, BLOB_ALIGN);

@@ -2,7 +2,6 @@
 /* Where the store is, the paths in it, and the list of its packs. */
 #include "store/folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -94,63 +93,71 @@ static int by_digest(const void *a, const void *b)
     return memcmp(fa->digest, fb->digest, IG_HASH);
 }
 
+struct listing {
+    const char *dir;
+    struct ig_store_file *files;
+    size_t n, cap;
+};
+
+enum ig_beside ig_store_beside(const char *name, uint8_t digest[IG_HASH])
+{
+    static const char *const suffixes[] = {PACK_SUFFIX, ".tree", ".origin.json", ".sigs"};
+    if (strncmp(name, IG_TEMP_PREFIX, strlen(IG_TEMP_PREFIX)) == 0) return IG_BESIDE_TEMP;
+    if (strlen(name) <= 2 * IG_HASH || !ig_unhex(digest, IG_HASH, name)) return IG_BESIDE_NONE;
+    for (int i = 0; i < 4; i++)
+        if (strcmp(name + 2 * IG_HASH, suffixes[i]) == 0)
+            return i ? IG_BESIDE_OTHER : IG_BESIDE_PACK;
+    return IG_BESIDE_NONE;
+}
+
 /* Fill f when the entry is a pack file; files that vanish meanwhile are none. */
-static bool pack_entry(int dir, const char *name, struct ig_store_file *f)
+static bool pack_entry(const char *dir, const char *name, struct ig_store_file *f)
 {
     struct stat st;
-    if (strlen(name) != 2 * IG_HASH + strlen(PACK_SUFFIX) ||
-        strcmp(name + 2 * IG_HASH, PACK_SUFFIX) != 0 || !ig_unhex(f->digest, IG_HASH, name) ||
-        fstatat(dir, name, &st, 0) != 0 || !S_ISREG(st.st_mode))
-        return false;
+    if (ig_store_beside(name, f->digest) != IG_BESIDE_PACK) return false;
+    char *path = ig_format("%s/%s", dir, name);
+    const bool there = path && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    free(path);
+    if (!there) return false;
     f->size = (uint64_t)st.st_size;
     f->sec = st.st_mtim.tv_sec;
     f->nsec = (uint32_t)st.st_mtim.tv_nsec;
     return true;
 }
 
-static ingot_status list_dir(DIR *dir, const char *path, struct ig_store_file **out, size_t *n,
-                             ingot_error *e)
+static ingot_status add_entry(void *ctx, const char *name, ingot_error *e)
 {
-    size_t cap = 0;
-    for (;;) {
-        struct ig_store_file f = {0};
-        errno = 0;
-        const struct dirent *entry = readdir(dir);
-        if (!entry && errno) return ig_fail_sys(e, errno, "%s: cannot list", path);
-        if (!entry) return INGOT_OK;
-        if (!pack_entry(dirfd(dir), entry->d_name, &f)) continue;
-        if (*n == cap) {
-            struct ig_store_file *more = reallocarray(*out, cap = cap ? 2 * cap : 64, sizeof f);
-            if (!more) return ig_no_memory(e);
-            *out = more;
-        }
-        (*out)[(*n)++] = f;
+    struct listing *l = ctx;
+    struct ig_store_file f = {0};
+    if (!pack_entry(l->dir, name, &f)) return INGOT_OK;
+    if (l->n == l->cap) {
+        const size_t cap = l->cap ? 2 * l->cap : 64;
+        struct ig_store_file *more = reallocarray(l->files, cap, sizeof f);
+        if (!more) return ig_no_memory(e);
+        l->files = more;
+        l->cap = cap;
     }
+    l->files[l->n++] = f;
+    return INGOT_OK;
 }
 
 ingot_status ig_store_packs(const struct ig_store *s, struct ig_store_file **out, size_t *n,
                             ingot_error *e)
 {
-    ingot_status status = INGOT_OK;
-    DIR *dir = NULL;
+    struct listing l = {0};
     char *path = ig_store_path(s, "packs", NULL);
     *out = NULL;
     *n = 0;
     if (!path) return ig_no_memory(e);
-    dir = opendir(path);
-    if (!dir) {
-        if (errno != ENOENT) status = ig_fail_sys(e, errno, "%s: cannot list", path);
-        goto out;
-    }
-    status = list_dir(dir, path, out, n, e);
-    if (*n) qsort(*out, *n, sizeof **out, by_digest);
-out:
-    if (status != INGOT_OK) {
-        free(*out);
-        *out = NULL;
-        *n = 0;
-    }
-    if (dir) closedir(dir);
+    l.dir = path;
+    const ingot_status status = ig_each_entry(path, true, add_entry, &l, e);
     free(path);
-    return status;
+    if (status != INGOT_OK) {
+        free(l.files);
+        return status;
+    }
+    if (l.n) qsort(l.files, l.n, sizeof *l.files, by_digest);
+    *out = l.files;
+    *n = l.n;
+    return INGOT_OK;
 }

@@ -77,9 +77,8 @@ struct ig_source {
     uint8_t sha256[IG_HASH];
 };
 
-/* An open pack.  Superblock, tables, pools and manifest are in private memory, checked
- * against their XXH3 and against every rule of ingot-pack(5); weights and blob data are not read.
- */
+/* An open pack.  Superblock, tables, pools and manifest are in private memory, checked against
+ * their XXH3 and every rule of ingot-pack(5); weights and blob data are not read. */
 struct ig_pack {
     int fd;
     char *path;
@@ -93,9 +92,9 @@ struct ig_pack {
     struct ig_pack_tables *t; /* private */
 };
 ingot_status ig_pack_open(const char *path, struct ig_pack *p, ingot_error *e);
-ingot_status ig_pack_open_fd(int fd, const char *path, struct ig_pack *p,
-                             ingot_error *e); /* takes fd */
-void ig_pack_close(struct ig_pack *p);        /* a zeroed or closed struct is fine */
+/* The same of an open file; takes fd, also on failure.  Closing a zeroed or closed one is fine. */
+ingot_status ig_pack_open_fd(int fd, const char *path, struct ig_pack *p, ingot_error *e);
+void ig_pack_close(struct ig_pack *p);
 /* Decoders; index must be below the count. */
 void ig_pack_row(const struct ig_pack *p, uint32_t i, struct ig_row *out);
 void ig_pack_extent(const struct ig_pack *p, uint32_t i, struct ig_extent *out);
@@ -146,22 +145,20 @@ ingot_status ig_store_resolve(const struct ig_store *s, const char *model, struc
                               ingot_error *e);
 void ig_ref_free(struct ig_ref *r);
 
-/* names.c */
-ingot_status ig_name_check(const char *name, ingot_error *e); /* syntax only */
+ingot_status ig_name_check(const char *name, ingot_error *e); /* names.c: syntax only */
 ingot_status ig_name_read(const struct ig_store *s, const char *name, uint8_t digest[IG_HASH],
                           ingot_error *e);
 /* Point a name at a pack.  Another digest under it: INGOT_ERR_EXISTS unless `replace`. */
 ingot_status ig_name_write(const struct ig_store *s, const char *name,
                            const uint8_t digest[IG_HASH], bool replace, ingot_error *e);
 
-/* publish.c: from an unnamed or hidden file to packs/<digest>.ingot. */
+/* publish.c: from an unnamed or hidden file in packs/ to packs/<digest>.ingot. */
 struct ig_temp {
     int fd;
     char *path; /* NULL while the file has no name (O_TMPFILE) */
     char *dir;
 };
-ingot_status ig_temp_open(const struct ig_store *s, struct ig_temp *t,
-                          ingot_error *e); /* in packs/ */
+ingot_status ig_temp_open(const struct ig_store *s, struct ig_temp *t, ingot_error *e);
 void ig_temp_discard(struct ig_temp *t);
 /* fsync, mode 0444, link as packs/<file> (an existing one is replaced atomically), fsync of
  * the folder; closes t. */
@@ -172,7 +169,11 @@ ingot_status ig_store_lock(const struct ig_store *s, bool exclusive, int *fd, in
 /* Remove temporaries that no living process holds. */
 void ig_store_reclaim(const struct ig_store *s);
 
-/* store.c: the files packs/<64 hex>.ingot, ascending by digest.  Caller frees *out. */
+/* store.c.  Is this the name of a pack in packs/, or of what lies beside it (tree, origin,
+ * signatures)?  Then *digest is set.  Or of a temporary? */
+enum ig_beside { IG_BESIDE_NONE, IG_BESIDE_PACK, IG_BESIDE_OTHER, IG_BESIDE_TEMP };
+enum ig_beside ig_store_beside(const char *name, uint8_t digest[IG_HASH]);
+/* The files packs/<64 hex>.ingot, ascending by digest; and the path of one.  Caller frees both. */
 struct ig_store_file {
     uint8_t digest[IG_HASH];
     uint64_t size;
@@ -181,8 +182,7 @@ struct ig_store_file {
 };
 ingot_status ig_store_packs(const struct ig_store *s, struct ig_store_file **out, size_t *n,
                             ingot_error *e);
-char *ig_store_pack_path(const struct ig_store *s,
-                         const uint8_t digest[IG_HASH]); /* caller frees */
+char *ig_store_pack_path(const struct ig_store *s, const uint8_t digest[IG_HASH]);
 
 /* names_walk.c: every name of the store in natural order. */
 struct ig_name {

@@ -2,7 +2,6 @@
 /* One model of a store by name, or all that it holds and should hold. */
 #include "verify/verify.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,34 +37,42 @@ static void add_broken(struct all *a, const char *label, const char *kind, const
 static bool is_known(const char *folder, const char *name)
 {
     static const char *const root[] = {"packs", "names", "index.mdb", "lock"};
-    static const char *const beside[] = {".ingot", ".tree", ".origin.json", ".sigs"};
-    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strncmp(name, ".tmp-", 5) == 0)
-        return true;
+    uint8_t digest[IG_HASH];
+    const enum ig_beside kind = ig_store_beside(name, digest);
+    if (kind == IG_BESIDE_TEMP) return true;
     if (!folder) {
         for (size_t i = 0; i < sizeof root / sizeof root[0]; i++)
             if (strcmp(name, root[i]) == 0) return true;
         return false;
     }
-    if (strlen(name) <= 2 * IG_HASH || !ig_is_hex(name, 2 * IG_HASH)) return false;
-    for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++)
-        if (strcmp(name + 2 * IG_HASH, beside[i]) == 0) return true;
-    return false;
+    return kind != IG_BESIDE_NONE;
 }
 
-static void find_extra(struct all *a, const char *folder)
+struct folder {
+    struct all *all;
+    const char *name; /* NULL: the store's root */
+};
+
+static ingot_status look_at(void *ctx, const char *name, ingot_error *e)
 {
-    char *path = ig_store_path(a->s, folder, NULL);
-    DIR *dir = path ? opendir(path) : NULL;
-    for (struct dirent *d; dir && (d = readdir(dir));) {
-        if (is_known(folder, d->d_name)) continue;
-        char *file = ig_store_path(a->s, folder, d->d_name);
-        if (file)
-            json_array_append_new(a->extra, json_pack("{s:s,s:o}", "kind", "extra", "path",
-                                                      json_string(ig_esc(file, strlen(file)).s)));
-        free(file);
-    }
-    if (dir) closedir(dir);
+    const struct folder *f = ctx;
+    if (is_known(f->name, name)) return INGOT_OK;
+    char *file = ig_store_path(f->all->s, f->name, name);
+    if (!file) return ig_no_memory(e);
+    json_t *path = json_string(ig_esc(file, strlen(file)).s);
+    free(file);
+    json_t *extra = json_pack("{s:s,s:o}", "kind", "extra", "path", path);
+    return json_array_append_new(f->all->extra, extra) == 0 ? INGOT_OK : ig_no_memory(e);
+}
+
+static ingot_status find_extra(struct all *a, const char *name)
+{
+    struct folder f = {.all = a, .name = name};
+    char *path = ig_store_path(a->s, name, NULL);
+    if (!path) return ig_no_memory(a->e);
+    const ingot_status status = ig_each_entry(path, true, look_at, &f, a->e);
     free(path);
+    return status;
 }
 
 static const struct ig_store_file *find_pack(const struct ig_store_file *packs, size_t n,
@@ -112,8 +119,8 @@ static ingot_status verify_all(struct all *a)
     if (status == INGOT_OK && npacks + nnames == 0) {
         add_broken(a, a->s->root, "empty", "the store is empty: nothing verified");
     }
-    find_extra(a, NULL);
-    find_extra(a, "packs");
+    if (status == INGOT_OK) status = find_extra(a, NULL);
+    if (status == INGOT_OK) status = find_extra(a, "packs");
     if (a->v->strict && json_array_size(a->extra)) a->ok = false;
     free(packs);
     ig_names_free(names, nnames);
