@@ -94,8 +94,6 @@ void ig_sha_final(struct ig_sha *h, uint8_t out[IG_HASH]);
 void ig_sha256(uint8_t out[IG_HASH], const void *data, size_t n);
 /* Leaf hash of n <= 4096 bytes, zero-padded to a whole block as fs-verity does. */
 void ig_leaf(uint8_t out[IG_HASH], const void *data, size_t n);
-/* Leaf hashes of n bytes: ceil(n / 4096) of them, 32 bytes each. */
-void ig_leaves(uint8_t *out, const void *data, size_t n);
 void ig_xxh128(uint8_t out[16], const void *data, size_t n); /* canonical (big-endian) */
 uint64_t ig_xxh64(const void *data, size_t n);               /* XXH3-64 */
 struct ig_xxh; /* streaming XXH3-128; ig_xxh_new returns NULL when memory is short */
@@ -104,12 +102,19 @@ void ig_xxh_update(struct ig_xxh *x, const void *data, size_t n);
 void ig_xxh_final(struct ig_xxh *x, uint8_t out[16]); /* x starts anew */
 void ig_xxh_free(struct ig_xxh *x);
 
+/* leaves.c: the ceil(n / 4096) leaf hashes of n bytes, several at once.  One ig_lanes a thread; the
+ * first measures which way is the fastest, those made `like` it take that.  NULL is libcrypto. */
+struct ig_lanes *ig_lanes_new(const struct ig_lanes *like);
+void ig_lanes_free(struct ig_lanes *l);
+void ig_leaves(struct ig_lanes *l, uint8_t *out, const void *data, size_t n);
+
 /* tree.c: the fs-verity Merkle tree, fed leaf by leaf, in constant memory.
  * https://docs.kernel.org/filesystems/fsverity.html#merkle-tree */
 #define IG_TREE_LEVELS 9
-/* Called with each finished hash of level >= 1 (level 1 hashes blocks of leaves). */
+/* Called with each finished block of 128 hashes (level 0: of leaves), the last filled with zeros.
+ */
 typedef ingot_status ig_tree_sink(void *ctx, unsigned level, uint64_t index,
-                                  const uint8_t hash[IG_HASH], ingot_error *e);
+                                  const uint8_t block[IG_PAGE], ingot_error *e);
 struct ig_tree {
     uint64_t count[IG_TREE_LEVELS]; /* hashes seen so far, a level */
     uint8_t block[IG_TREE_LEVELS][IG_PAGE];
@@ -142,6 +147,7 @@ ingot_status ig_each_entry(const char *path, bool absent_ok, ig_entry_fn *fn, vo
                            ingot_error *e);
 char *ig_format(const char *format, ...) IG_PRINTF(1, 2); /* asprintf; NULL on failure */
 void *ig_array(size_t count, size_t size); /* zeroed, overflow-checked, never NULL for 0 items */
+void *ig_pages(size_t n); /* for I/O: starts on a page.  free() takes it, as all of these */
 
 /* json.c: one strict reader for every JSON text, iterative, with line and column. */
 enum {
@@ -159,30 +165,7 @@ ingot_status ig_json_dump(const json_t *v, char **text, size_t *n, ingot_error *
 json_t *ig_text_json(const char *text);
 json_t *ig_digest_json(const char *prefix, const uint8_t digest[IG_HASH]); /* "PREFIX<hex>" */
 
-/* pipe.c: items pass through stages on a pool of threads; see there. */
-struct ig_item {
-    unsigned lane;   /* items of one lane keep their order in ordered stages */
-    unsigned slot;   /* index of the buffer this item owns while it is in flight */
-    uint64_t index;  /* running number inside its lane */
-    uint64_t arg[2]; /* the caller's */
-};
-typedef ingot_status ig_stage_fn(void *ctx, struct ig_item *item, unsigned worker, ingot_error *e);
-struct ig_stage {
-    ig_stage_fn *run;
-    bool ordered; /* one item of a lane at a time, in order */
-};
-struct ig_pipe {
-    void *ctx;
-    unsigned threads, lanes, slots; /* slots >= lanes; all at least 1 */
-    /* Describe the next item of a lane; *more = false ends the lane.  Serial per lane. */
-    ingot_status (*next)(void *ctx, struct ig_item *item, bool *more, ingot_error *e);
-    const struct ig_stage *stages;
-    unsigned nstages;
-};
-ingot_status ig_pipe_run(const struct ig_pipe *p, ingot_error *e); /* first failure wins */
-/* Run fn for every index below n on `threads` threads. */
-typedef ingot_status ig_for_fn(void *ctx, uint64_t index, unsigned worker, ingot_error *e);
-ingot_status ig_parallel(unsigned threads, uint64_t n, ig_for_fn *fn, void *ctx, ingot_error *e);
+/* cpus.c */
 unsigned ig_cpus(void); /* affinity mask and cgroup quota, at least 1 */
 
 /* Progress and cancellation, passed down by whoever has a terminal; all may be NULL. */

@@ -52,13 +52,6 @@ void ig_leaf(uint8_t out[IG_HASH], const void *data, size_t n)
     ig_sha_final(&h, out);
 }
 
-void ig_leaves(uint8_t *out, const void *data, size_t n)
-{
-    const uint8_t *p = data;
-    for (; n >= IG_PAGE; n -= IG_PAGE, p += IG_PAGE, out += IG_HASH) ig_sha256(out, p, IG_PAGE);
-    if (n) ig_leaf(out, p, n);
-}
-
 void ig_xxh128(uint8_t out[16], const void *data, size_t n)
 {
     XXH128_canonical_t canonical;

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -187,4 +188,16 @@ char *ig_format(const char *format, ...)
 void *ig_array(size_t count, size_t size)
 {
     return calloc(count ? count : 1, size);
+}
+
+/* Page-aligned, for direct I/O demands it, and because the kernel's copy to a buffer that starts
+ * 16 bytes into a page, as malloc's large ones do, takes three times as long on some processors.
+ * Large ones on huge pages: a device then gets a few long segments instead of a thousand. */
+void *ig_pages(size_t n)
+{
+    const size_t huge = (size_t)2 << 20;
+    const size_t align = n >= huge ? huge : IG_PAGE;
+    void *p = aligned_alloc(align, ig_round_up(n, align));
+    if (p && align == huge) (void)madvise(p, ig_round_up(n, align), MADV_HUGEPAGE);
+    return p;
 }

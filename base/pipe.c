@@ -7,9 +7,12 @@
  * stage that is ready (it is what everything else waits for), the latest unordered stage
  * (it frees a slot), a new item.
  *
+ * Threads that wait for a disk are more than the processors that hash: `busy` keeps those that do
+ * hash from taking turns with the ordered stage on one processor.
+ *
  * One lock guards the bookkeeping; a stage handles megabytes, so it is taken rarely.
  */
-#include "base/base.h"
+#include "base/pipe.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -28,24 +31,25 @@ struct lane {
     bool busy[MAX_STAGES];     /* that ordered stage is running */
     bool describing, ended;
 };
-struct pool {
+struct ig_pool {
     const struct ig_pipe *p;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct entry *entries;
     struct lane *lanes;
     unsigned in_flight, lanes_ended;
-    unsigned next_lane; /* round robin over the lanes for new items */
+    unsigned busy, busy_most; /* stages that run and do not wait for a device */
+    unsigned next_lane;       /* round robin over the lanes for new items */
     ingot_status status;
     ingot_error error;
 };
 struct worker {
-    struct pool *pool;
+    struct ig_pool *pool;
     unsigned id;
     pthread_t thread;
 };
 
-static bool ready(const struct pool *q, const struct entry *n)
+static bool ready(const struct ig_pool *q, const struct entry *n)
 {
     if (!n->used || n->running) return false;
     const struct ig_stage *stage = &q->p->stages[n->stage];
@@ -53,7 +57,7 @@ static bool ready(const struct pool *q, const struct entry *n)
     return !stage->ordered || (!lane->busy[n->stage] && lane->turn[n->stage] == n->item.index);
 }
 
-static struct entry *pick(const struct pool *q)
+static struct entry *pick(const struct ig_pool *q)
 {
     struct entry *best = NULL;
     unsigned best_rank = 0;
@@ -67,7 +71,7 @@ static struct entry *pick(const struct pool *q)
     return best;
 }
 
-static struct entry *free_entry(const struct pool *q)
+static struct entry *free_entry(const struct ig_pool *q)
 {
     for (unsigned i = 0; i < q->p->slots; i++)
         if (!q->entries[i].used) return &q->entries[i];
@@ -75,7 +79,7 @@ static struct entry *free_entry(const struct pool *q)
 }
 
 /* A lane that can describe its next item now, or NULL. */
-static struct lane *pick_lane(struct pool *q)
+static struct lane *pick_lane(struct ig_pool *q)
 {
     for (unsigned i = 0; i < q->p->lanes; i++) {
         const unsigned n = (q->next_lane + i) % q->p->lanes;
@@ -87,7 +91,7 @@ static struct lane *pick_lane(struct pool *q)
     return NULL;
 }
 
-static void keep_failure(struct pool *q, ingot_status status, const ingot_error *e)
+static void keep_failure(struct ig_pool *q, ingot_status status, const ingot_error *e)
 {
     if (status == INGOT_OK || q->status != INGOT_OK) return;
     q->status = status;
@@ -95,7 +99,7 @@ static void keep_failure(struct pool *q, ingot_status status, const ingot_error 
 }
 
 /* Both run with the lock held, drop it for the caller's function, and take it again. */
-static void describe(struct pool *q, struct entry *n, struct lane *lane)
+static void describe(struct ig_pool *q, struct entry *n, struct lane *lane)
 {
     ingot_error e = {0};
     bool more = false;
@@ -104,7 +108,8 @@ static void describe(struct pool *q, struct entry *n, struct lane *lane)
     n->stage = 0;
     n->item = (struct ig_item){.lane = (unsigned)(lane - q->lanes),
                                .slot = (unsigned)(n - q->entries),
-                               .index = lane->next_index};
+                               .index = lane->next_index,
+                               .pool = q};
     q->in_flight++;
     pthread_mutex_unlock(&q->lock);
     const ingot_status status = q->p->next(q->p->ctx, &n->item, &more, &e);
@@ -121,7 +126,7 @@ static void describe(struct pool *q, struct entry *n, struct lane *lane)
     q->lanes_ended++;
 }
 
-static void run_stage(struct pool *q, struct entry *n, unsigned worker)
+static void run_stage(struct ig_pool *q, struct entry *n, unsigned worker)
 {
     ingot_error e = {0};
     const unsigned s = n->stage;
@@ -146,17 +151,22 @@ static void run_stage(struct pool *q, struct entry *n, unsigned worker)
 static void *work(void *arg)
 {
     struct worker *w = arg;
-    struct pool *q = w->pool;
+    struct ig_pool *q = w->pool;
     pthread_mutex_lock(&q->lock);
     while (q->status == INGOT_OK) {
-        struct entry *n = pick(q);
+        const bool may = q->busy < q->busy_most;
+        struct entry *n = may ? pick(q) : NULL;
         struct lane *lane = NULL;
-        struct entry *fresh = n ? NULL : free_entry(q);
+        struct entry *fresh = n || !may ? NULL : free_entry(q);
         if (fresh) lane = pick_lane(q);
         if (n) {
+            q->busy++;
             run_stage(q, n, w->id);
+            q->busy--;
         } else if (lane) {
+            q->busy++;
             describe(q, fresh, lane);
+            q->busy--;
         } else if (q->lanes_ended == q->p->lanes && q->in_flight == 0) {
             break;
         } else {
@@ -170,8 +180,18 @@ static void *work(void *arg)
     return NULL;
 }
 
+/* What comes back from a wait goes on at once: it has a buffer to free, and little left to do. */
+void ig_pipe_wait(const struct ig_item *item, bool begins)
+{
+    struct ig_pool *q = item->pool;
+    pthread_mutex_lock(&q->lock);
+    q->busy = begins ? q->busy - 1 : q->busy + 1;
+    if (begins) pthread_cond_signal(&q->changed);
+    pthread_mutex_unlock(&q->lock);
+}
+
 /* Start threads 1.., work as thread 0, join.  Fewer threads than asked is no failure. */
-static void run_workers(struct pool *q, struct worker *workers, unsigned threads)
+static void run_workers(struct ig_pool *q, struct worker *workers, unsigned threads)
 {
     unsigned started = 1;
     for (unsigned i = 0; i < threads; i++) workers[i] = (struct worker){.pool = q, .id = i};
@@ -183,7 +203,7 @@ static void run_workers(struct pool *q, struct worker *workers, unsigned threads
 
 ingot_status ig_pipe_run(const struct ig_pipe *p, ingot_error *e)
 {
-    struct pool q = {.p = p};
+    struct ig_pool q = {.p = p, .busy_most = p->busy ? p->busy : p->threads};
     struct worker *workers = ig_array(p->threads, sizeof *workers);
     q.entries = ig_array(p->slots, sizeof *q.entries);
     q.lanes = ig_array(p->lanes, sizeof *q.lanes);

@@ -14,23 +14,36 @@ void ig_tree_init(struct ig_tree *t)
     t->ctx = NULL;
 }
 
-static ingot_status push(struct ig_tree *t, unsigned level, const uint8_t hash[IG_HASH],
-                         ingot_error *e)
+static ingot_status add(struct ig_tree *t, unsigned level, const uint8_t *hashes, uint64_t n,
+                        ingot_error *e);
+
+/* The last block of a level is full, or filled up with zeros: hash it into the level above. */
+static ingot_status close_block(struct ig_tree *t, unsigned level, ingot_error *e)
 {
-    const unsigned slot = t->count[level] % IG_FAN;
-    memcpy(t->block[level] + slot * IG_HASH, hash, IG_HASH);
-    t->count[level]++;
-    if (level > 0 && t->sink) return_if_error(t->sink(t->ctx, level, t->count[level] - 1, hash, e));
-    if (slot + 1 < IG_FAN || level + 1 == IG_TREE_LEVELS) return INGOT_OK;
     uint8_t up[IG_HASH];
+    const uint64_t index = (t->count[level] - 1) / IG_FAN;
+    if (t->sink) return_if_error(t->sink(t->ctx, level, index, t->block[level], e));
     ig_sha256(up, t->block[level], IG_PAGE);
-    return push(t, level + 1, up, e);
+    return add(t, level + 1, up, 1, e);
+}
+
+static ingot_status add(struct ig_tree *t, unsigned level, const uint8_t *hashes, uint64_t n,
+                        ingot_error *e)
+{
+    while (n > 0) {
+        const unsigned slot = t->count[level] % IG_FAN;
+        const uint64_t k = n < IG_FAN - slot ? n : IG_FAN - slot;
+        memcpy(t->block[level] + slot * IG_HASH, hashes, k * IG_HASH);
+        t->count[level] += k, hashes += k * IG_HASH, n -= k;
+        if (slot + k == IG_FAN && level + 1 < IG_TREE_LEVELS)
+            return_if_error(close_block(t, level, e));
+    }
+    return INGOT_OK;
 }
 
 ingot_status ig_tree_add(struct ig_tree *t, const uint8_t *leaves, uint64_t n, ingot_error *e)
 {
-    for (uint64_t i = 0; i < n; i++) return_if_error(push(t, 0, leaves + i * IG_HASH, e));
-    return INGOT_OK;
+    return add(t, 0, leaves, n, e);
 }
 
 ingot_status ig_tree_digest(struct ig_tree *t, uint64_t size, uint8_t out[IG_HASH], ingot_error *e)
@@ -44,9 +57,7 @@ ingot_status ig_tree_digest(struct ig_tree *t, uint64_t size, uint8_t out[IG_HAS
         const size_t used = t->count[level] % IG_FAN * IG_HASH;
         if (used == 0) continue; /* the last block was full and is hashed already */
         memset(t->block[level] + used, 0, IG_PAGE - used);
-        uint8_t up[IG_HASH];
-        ig_sha256(up, t->block[level], IG_PAGE);
-        return_if_error(push(t, level + 1, up, e));
+        return_if_error(close_block(t, level, e));
     }
     ig_verity_digest(out, size, root);
     return INGOT_OK;

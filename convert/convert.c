@@ -171,10 +171,13 @@ static ingot_status make_pack(const struct ig_store *s, struct ig_job *job,
     if (status == INGOT_OK) status = ig_temp_open(s, &job->leaves, e);
     if (status == INGOT_OK) status = ig_temp_open(s, &job->aux, e);
     if (status == INGOT_OK) status = ig_temp_open(s, &made->tree, e);
-    job->xxh_at = ig_tail_xxh_at(job->plan->weights_len);
+    t.xxh_fd = job->aux.fd;
+    t.xxh_at = job->xxh_at = job->plan->aux_leaves * IG_HASH;
     job->pack_path = job->pack.dir;
     if (status == INGOT_OK) status = reserve(job, made->size, e);
+    if (status == INGOT_OK) ig_direct_open(&job->out, job->pack.fd, job->pack_path);
     if (status == INGOT_OK) status = ig_pass_run(job, e);
+    ig_direct_close(&job->out);
     if (status == INGOT_OK) status = check_parent(job, ref, e);
     if (status == INGOT_OK) status = refuse_overflow(job, e);
     if (status == INGOT_OK) status = ig_finish_mixed(job, e);
@@ -199,6 +202,7 @@ static ingot_status run(const struct ig_store *s, struct ig_plan *plan, const st
     struct ig_job job = {.plan = plan,
                          .threads = c->threads ? c->threads : ig_cpus(),
                          .pack = {.fd = -1},
+                         .out = {.past_cache = -1},
                          .leaves = {.fd = -1},
                          .aux = {.fd = -1}};
     ingot_status status = ig_publish_name(c, label, &made.name, e);

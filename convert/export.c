@@ -4,6 +4,7 @@
  * hidden sibling that is renamed at the end; every byte written is hashed on the way and held
  * against what the pack says it must be.
  */
+#include "base/pipe.h"
 #include "convert/rebuild.h"
 
 #include <errno.h>

@@ -22,7 +22,7 @@ static ingot_status hash_span(struct mixed *m, uint64_t span, ingot_error *e)
     return_if_error(ig_pread(m->job->pack.fd, m->job->pack_path, m->span, n, start, e));
     ig_xxh128(xxh, m->span, n);
     m->last_span = span;
-    return ig_pwrite(m->job->pack.fd, m->job->pack_path, xxh, sizeof xxh,
+    return ig_pwrite(m->job->aux.fd, m->job->pack_path, xxh, sizeof xxh,
                      m->job->xxh_at + span * XXH_SIZE, e);
 }
 

@@ -68,7 +68,8 @@ static bool have(const struct ig_src *s, const char *name)
     return s->nweights && bsearch(name, s->weights, s->nweights, sizeof *s->weights, name_cmp);
 }
 
-/* Missing files, each once, with the first tensor it would hold: {file: tensor}. */
+/* Missing files, each once, with the first tensor it would hold: {file: tensor}.  An index can name
+ * any number of them, a message holds a few. */
 static ingot_status refuse_missing(const struct ig_src *s, json_t *missing, size_t expected,
                                    ingot_error *e)
 {
@@ -77,6 +78,7 @@ static ingot_status refuse_missing(const struct ig_src *s, json_t *missing, size
     json_t *tensor;
     json_object_foreach(missing, file, tensor)
     {
+        if (list && strlen(list) > sizeof e->message) break;
         const char *t = json_string_value(tensor);
         char *more = ig_format("%s%s%s%s%s%s", list ? list : "", list ? ", " : "",
                                ig_esc(file, strlen(file)).s, t ? " (first tensor \"" : "",

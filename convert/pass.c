@@ -12,11 +12,15 @@
 #define BUFFERS    ((size_t)64 << 20) /* all chunks together */
 #define CAST_PIECE ((size_t)256 << 10)
 #define LANES_MOST 8u
+/* Each worker has its own MiB; past these no disk is faster than they are. */
+#define THREADS_MOST 32u
+#define WRITERS_MOST 4u
 
 struct input {
     const char *path;
     const struct ig_src_file *file; /* NULL: the parent pack */
     uint64_t size;
+    size_t phase;         /* where in a page the tensors' data starts; 0 for a pack */
     const uint32_t *rows; /* that copy, ascending by offset */
     uint32_t nrows;
     /* Touched by the ordered stages of one lane only. */
@@ -27,7 +31,8 @@ struct input {
     size_t carried;
 };
 struct worker_state {
-    uint8_t *leaves, *scratch;
+    struct ig_hand hand;
+    uint8_t *scratch;
     struct ig_cast_counts counts;
 };
 struct pass {
@@ -38,6 +43,7 @@ struct pass {
     uint8_t *buffers; /* slots of IG_CARRY + chunk */
     size_t chunk;
     struct worker_state *workers;
+    unsigned nworkers;
     uint32_t *lane_input; /* by lane: input being read, or IG_NONE */
     uint64_t *lane_offset;
     pthread_mutex_t lock; /* guards next_input, done and the progress call */
@@ -50,10 +56,14 @@ static uint8_t *chunk_of(const struct pass *p, const struct ig_item *item)
     return p->buffers + item->slot * (IG_CARRY + p->chunk) + IG_CARRY;
 }
 
+/* The first chunk is cut short so that all others start at a page of the tensors' data: what is
+ * whole pages in the file then lies on pages in memory, and can be written without a copy. */
 static size_t length_of(const struct pass *p, const struct ig_item *item)
 {
-    const uint64_t left = p->inputs[item->arg[0]].size - item->arg[1];
-    return left < p->chunk ? (size_t)left : p->chunk;
+    const struct input *in = &p->inputs[item->arg[0]];
+    const uint64_t left = in->size - item->arg[1];
+    const uint64_t most = item->arg[1] == 0 && in->phase ? in->phase : p->chunk;
+    return left < most ? (size_t)left : (size_t)most;
 }
 
 static ingot_status next(void *ctx, struct ig_item *item, bool *more, ingot_error *e)
@@ -123,9 +133,9 @@ static ingot_status stage_hash(void *ctx, struct ig_item *item, unsigned worker,
     const size_t n = length_of(p, item);
     const bool last = item->arg[1] + n == in->size;
     if (!in->file) { /* a pack is proven by its tree */
-        uint8_t *leaves = p->workers[worker].leaves;
-        ig_leaves(leaves, chunk_of(p, item), n);
-        return_if_error(ig_tree_add(in->tree, leaves, (n + IG_PAGE - 1) / IG_PAGE, e));
+        struct ig_hand *hand = &p->workers[worker].hand;
+        ig_leaves(hand->lanes, hand->leaves, chunk_of(p, item), n);
+        return_if_error(ig_tree_add(in->tree, hand->leaves, (n + IG_PAGE - 1) / IG_PAGE, e));
         return last ? ig_tree_digest(in->tree, in->size, p->job->parent_digest, e) : INGOT_OK;
     }
     ig_sha_update(&in->sha, chunk_of(p, item), n);
@@ -164,7 +174,7 @@ static ingot_status place_cast(struct pass *p, struct ig_piece *piece, struct wo
                                      .from = i * eo,
                                      .to = (i + n) * eo,
                                      .bytes = fresh - back * eo,
-                                     .leaf_buf = piece->leaf_buf};
+                                     .hand = piece->hand};
         return_if_error(ig_emit(job, &out, e));
         i += n;
         back = IG_SPAN / eo < i ? IG_SPAN / eo : i;
@@ -186,7 +196,7 @@ static ingot_status place_row(struct pass *p, const struct ig_item *item, uint32
         .avail = lowest > f->offset ? lowest - f->offset : 0,
         .from = start > f->offset ? start - f->offset : 0,
         .to = end < f->offset + f->bytes ? end - f->offset : f->bytes,
-        .leaf_buf = w->leaves,
+        .hand = &w->hand,
     };
     piece.bytes = chunk_of(p, item) - carried + (f->offset + piece.avail - lowest);
     if (plan->rows[row].dtype == f->dtype) return ig_emit(p->job, &piece, e);
@@ -218,6 +228,7 @@ static ingot_status stage_place(void *ctx, struct ig_item *item, unsigned worker
         else
             high = mid;
     }
+    p->workers[worker].hand.item = item;
     for (; low < in->nrows && from[in->rows[low]].offset < end; low++)
         return_if_error(place_row(p, item, in->rows[low], &p->workers[worker], e));
     report(p, end - start);
@@ -261,13 +272,24 @@ static ingot_status sort_inputs(struct pass *p, ingot_error *e)
     return INGOT_OK;
 }
 
+static ingot_status set_up_worker(struct pass *p, unsigned i, ingot_error *e)
+{
+    struct worker_state *w = &p->workers[i];
+    w->hand.leaves = malloc((p->chunk / IG_PAGE + IG_CARRY / IG_PAGE + 2) * IG_HASH);
+    w->hand.bounce = ig_pages(IG_BOUNCE);
+    w->hand.lanes = ig_lanes_new(p->workers[0].hand.lanes);
+    w->scratch = p->job->overflow ? malloc(IG_SPAN + CAST_PIECE) : NULL;
+    if (!w->hand.leaves || !w->hand.bounce || (p->job->overflow && !w->scratch))
+        return ig_no_memory(e);
+    return INGOT_OK;
+}
+
 static ingot_status set_up(struct pass *p, unsigned slots, unsigned lanes, ingot_error *e)
 {
     const struct ig_plan *plan = p->job->plan;
-    const unsigned threads = p->job->threads;
     p->inputs = ig_array(p->ninputs, sizeof *p->inputs);
-    p->buffers = malloc(slots * (IG_CARRY + p->chunk));
-    p->workers = ig_array(threads, sizeof *p->workers);
+    p->buffers = ig_pages(slots * (IG_CARRY + p->chunk));
+    p->workers = ig_array(p->nworkers, sizeof *p->workers);
     p->lane_input = ig_array(lanes, sizeof *p->lane_input);
     p->lane_offset = ig_array(lanes, sizeof *p->lane_offset);
     if (!p->inputs || !p->buffers || !p->workers || !p->lane_input || !p->lane_offset)
@@ -280,6 +302,7 @@ static ingot_status set_up(struct pass *p, unsigned slots, unsigned lanes, ingot
             in->file = &plan->src->weights[i];
             in->path = in->file->path;
             in->size = (uint64_t)in->file->st.st_size;
+            in->phase = (8 + in->file->header.header_len) % IG_PAGE;
         } else {
             in->path = plan->parent->path;
             in->size = plan->parent->size;
@@ -287,12 +310,7 @@ static ingot_status set_up(struct pass *p, unsigned slots, unsigned lanes, ingot
         }
     }
     return_if_error(sort_inputs(p, e));
-    for (unsigned i = 0; i < threads; i++) {
-        p->workers[i].leaves = malloc((p->chunk / IG_PAGE + IG_CARRY / IG_PAGE + 2) * IG_HASH);
-        p->workers[i].scratch = p->job->overflow ? malloc(IG_SPAN + CAST_PIECE) : NULL;
-        if (!p->workers[i].leaves || (p->job->overflow && !p->workers[i].scratch))
-            return ig_no_memory(e);
-    }
+    for (unsigned i = 0; i < p->nworkers; i++) return_if_error(set_up_worker(p, i, e));
     return INGOT_OK;
 }
 
@@ -304,8 +322,10 @@ static void tear_down(struct pass *p)
         free(in->carry);
         free(in->tree);
     }
-    for (unsigned i = 0; p->workers && i < p->job->threads; i++) {
-        free(p->workers[i].leaves);
+    for (unsigned i = 0; p->workers && i < p->nworkers; i++) {
+        free(p->workers[i].hand.leaves);
+        free(p->workers[i].hand.bounce);
+        ig_lanes_free(p->workers[i].hand.lanes);
         free(p->workers[i].scratch);
     }
     free(p->inputs);
@@ -330,11 +350,14 @@ ingot_status ig_pass_run(struct ig_job *job, ingot_error *e)
     static const struct ig_stage stages[] = {
         {stage_read, true}, {stage_hash, true}, {stage_place, false}};
     struct pass p = {.job = job, .ninputs = job->plan->src ? job->plan->nsources : 1};
-    const unsigned threads = job->threads;
-    unsigned lanes = threads / 2 < LANES_MOST ? threads / 2 : LANES_MOST;
+    const unsigned threads = job->threads < THREADS_MOST ? job->threads : THREADS_MOST;
+    unsigned lanes = threads < LANES_MOST ? threads : LANES_MOST;
     if (lanes > p.ninputs) lanes = p.ninputs;
     if (lanes == 0) lanes = 1;
-    unsigned slots = 2 * threads + 2;
+    /* A direct write keeps its worker waiting for the disk, while others have hashing to do. */
+    p.nworkers = threads;
+    if (job->out.past_cache >= 0) p.nworkers += threads < WRITERS_MOST ? threads : WRITERS_MOST;
+    unsigned slots = 2 * p.nworkers + 2;
     if (slots < 2 * lanes) slots = 2 * lanes;
     p.chunk = BUFFERS / slots < CHUNK_MOST ? BUFFERS / slots / IG_SPAN * IG_SPAN : CHUNK_MOST;
     if (p.chunk < IG_CARRY) p.chunk = IG_CARRY;
@@ -342,7 +365,8 @@ ingot_status ig_pass_run(struct ig_job *job, ingot_error *e)
     ingot_status status = set_up(&p, slots, lanes, e);
     if (status == INGOT_OK) {
         const struct ig_pipe pipe = {.ctx = &p,
-                                     .threads = threads,
+                                     .threads = p.nworkers,
+                                     .busy = threads,
                                      .lanes = lanes,
                                      .slots = slots,
                                      .next = next,
@@ -350,7 +374,7 @@ ingot_status ig_pass_run(struct ig_job *job, ingot_error *e)
                                      .nstages = 3};
         status = ig_pipe_run(&pipe, e);
     }
-    for (unsigned i = 0; p.workers && i < threads; i++)
+    for (unsigned i = 0; p.workers && i < p.nworkers; i++)
         add_counts(&job->counts, &p.workers[i].counts);
     tear_down(&p);
     return status;

@@ -4,12 +4,14 @@
  * read and hash in file order, place in any order.  What a chunk's own bytes cannot settle
  * (pages and spans that two rows share) is left to finish.c, which reads those few back.
  *
- * Four files take the results: the pack, and two hidden ones with leaf hashes; the XXH3
- * table is written at its place in the pack's tail.
+ * Three files take the results: the pack, and two hidden ones, with the leaves of its pages and
+ * with what else is hashed (the rows' own leaves, then the XXH3 table).
  */
 #ifndef INGOT_PASS_H
 #define INGOT_PASS_H
 
+#include "base/direct.h"
+#include "base/pipe.h"
 #include "convert/plan.h"
 
 /* A chunk keeps this much of what came before it, so that every cell (page, span, page of
@@ -19,8 +21,9 @@
 struct ig_job {
     struct ig_plan *plan;
     struct ig_temp pack, leaves, aux; /* open files */
+    struct ig_direct out;             /* of pack, for what is large */
     const char *pack_path;            /* for messages */
-    uint64_t xxh_at;                  /* XXH3 table in the pack */
+    uint64_t xxh_at;                  /* XXH3 table, in aux behind the leaves */
     unsigned threads;
     struct ig_cast_counts counts;
     uint64_t *overflow;             /* by row; NULL unless something is cast */
@@ -28,13 +31,22 @@ struct ig_job {
 };
 ingot_status ig_pass_run(struct ig_job *job, ingot_error *e);
 
+/* What each worker has of its own. */
+struct ig_hand {
+    uint8_t *leaves; /* room for the hashes of a chunk, its carry and two more */
+    uint8_t *bounce; /* IG_BOUNCE bytes, aligned for direct writes */
+    struct ig_lanes *lanes;
+    const struct ig_item *item; /* what it is at */
+};
+#define IG_BOUNCE ((size_t)1 << 20)
+
 /* emit.c: bytes [from, to) of a row in their final form; `bytes` points at byte `avail`, and
- * everything from there to `to` is valid.  leaf_buf has room for (to - from) / 4096 + 2 hashes. */
+ * everything from there to `to` is valid. */
 struct ig_piece {
     uint32_t row;
     uint64_t avail, from, to;
     const uint8_t *bytes;
-    uint8_t *leaf_buf;
+    struct ig_hand *hand;
 };
 ingot_status ig_emit(struct ig_job *job, const struct ig_piece *p, ingot_error *e);
 /* The leaves of a piece that is about to be cast. */

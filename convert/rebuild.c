@@ -31,7 +31,7 @@ static ingot_status tensors(const struct ig_pack *p, uint32_t source, const stru
                             ig_rebuild_sink *sink, void *ctx, ingot_error *e)
 {
     const char *file = p->sources[source].name;
-    uint8_t *window = malloc(WINDOW);
+    uint8_t *window = ig_pages(WINDOW);
     ingot_status status = window ? INGOT_OK : ig_no_memory(e);
     for (size_t i = 0; i < st->count && status == INGOT_OK; i++) {
         const struct ig_st_tensor *t = &st->tensors[i];
@@ -134,7 +134,7 @@ ingot_status ig_rebuild_canonical(const struct ig_pack *p, const uint32_t *rows,
     char *header = NULL;
     size_t len = 0;
     struct ig_row *list = ig_array(n, sizeof *list);
-    uint8_t *window = malloc(WINDOW);
+    uint8_t *window = ig_pages(WINDOW);
     ingot_status status = list && window ? INGOT_OK : ig_no_memory(e);
     if (status == INGOT_OK) {
         for (uint32_t i = 0; i < n; i++) ig_pack_row(p, rows[i], &list[i]);

@@ -48,7 +48,7 @@ const char *ig_sc_pointer_key(struct ig_scan *s, const char *base, const char *k
     size_t n = 0;
 
     /* A pointer is stored with every link, so a key of megabytes is not put into one. */
-    if (strlen(key) > IG_ESC_MAX) return base;
+    if (strlen(key) > IG_ESC_MAX) return NULL;
     for (; *key; key++) {
         if (*key == '~' || *key == '/') {
             escaped[n++] = '~';
@@ -59,6 +59,13 @@ const char *ig_sc_pointer_key(struct ig_scan *s, const char *base, const char *k
     }
     escaped[n] = 0;
     return ig_sc_text(s, "%s/%s", base, escaped);
+}
+
+const char *ig_sc_pointer_to(struct ig_scan *s, const char *base, const json_t *object,
+                             const char *key, const char *otherwise)
+{
+    if (!base || !json_object_get(object, key)) return otherwise;
+    return ig_sc_text(s, "%s/%s", base, key);
 }
 
 static enum ig_sc_family family_of(const char *method)

@@ -36,8 +36,9 @@ static enum ig_sc_format by_args(const json_t *format, const json_t *weights)
                                                                             : IG_FMT_FP8;
 }
 
+/* at: their pointer, or NULL. */
 static void read_weights(struct ig_scan *s, const struct ig_sc_decl *d, const json_t *weights,
-                         struct ig_sc_scheme *out)
+                         const char *at, struct ig_sc_scheme *out)
 {
     const json_t *group = json_object_get(weights, "group_size");
     const json_t *strategy = json_object_get(weights, "strategy");
@@ -45,7 +46,7 @@ static void read_weights(struct ig_scan *s, const struct ig_sc_decl *d, const js
     const bool mx = out->format == IG_FMT_MXFP4 || out->format == IG_FMT_MXFP8;
 
     if (ig_sc_is(strategy, "block")) {
-        out->at_block = ig_sc_text(s, "%s/block_structure", out->at_weight);
+        out->at_block = ig_sc_pointer_to(s, at, weights, "block_structure", out->at_weight);
         ig_sc_pair(s, d, block, out->at_block, out->block);
     } else if (ig_sc_is(strategy, "group") || ig_sc_is(strategy, "tensor_group")) {
         out->group = ig_sc_positive(group);
@@ -61,9 +62,12 @@ static void read_weights(struct ig_scan *s, const struct ig_sc_decl *d, const js
     if (!out->group && (mx || out->format == IG_FMT_NVFP4)) out->group = mx ? 32 : 16;
 }
 
+/* here: its pointer, or NULL, and then what holds it stands for it. */
 static void read_group(struct ig_scan *s, const struct ig_sc_decl *d, const json_t *q,
-                       const char *base, const char *at, const json_t *g, struct ig_sc_group *out)
+                       const char *base, const char *groups, const char *here, const json_t *g,
+                       struct ig_sc_group *out)
 {
+    const char *at = here ? here : groups;
     const json_t *weights = json_object_get(g, "weights");
     const json_t *format = json_object_get(g, "format"), *outer = json_object_get(q, "format");
     const bool own = json_is_string(format);
@@ -72,20 +76,21 @@ static void read_group(struct ig_scan *s, const struct ig_sc_decl *d, const json
     if (!own) format = outer;
     out->scheme.format = by_name(format);
     if (out->scheme.format == IG_FMT_UNKNOWN) out->scheme.format = by_args(format, weights);
-    out->scheme.at_global = ig_sc_text(s, "%s/format", own ? at : base);
+    out->scheme.at_global = ig_sc_pointer_to(s, own ? here : base, own ? g : q, "format", at);
     out->scheme.at_input = at;
     out->scheme.at_weight = at;
     if (json_is_object(weights)) {
-        out->scheme.at_weight = ig_sc_text(s, "%s/weights", at);
-        read_weights(s, d, weights, &out->scheme);
+        const char *own_at = ig_sc_pointer_to(s, here, g, "weights", NULL);
+        if (own_at) out->scheme.at_weight = own_at;
+        read_weights(s, d, weights, own_at, &out->scheme);
     } else if (weights && !json_is_null(weights)) {
         ig_sc_finding(s, IG_NONE, "%s: %s/weights: expected an object", d->file, at);
     }
     if (json_is_object(json_object_get(g, "input_activations"))) {
-        out->scheme.at_input = ig_sc_text(s, "%s/input_activations", at);
+        out->scheme.at_input = ig_sc_pointer_to(s, here, g, "input_activations", at);
     }
     if (json_is_object(json_object_get(g, "output_activations"))) {
-        out->scheme.at_output = ig_sc_text(s, "%s/output_activations", at);
+        out->scheme.at_output = ig_sc_pointer_to(s, here, g, "output_activations", at);
     }
 }
 
@@ -118,9 +123,9 @@ void ig_sc_config_ct(struct ig_scan *s, struct ig_sc_decl *d, const json_t *q, c
         if (d->ngroups == n) break;
         const char *here = ig_sc_pointer_key(s, at, key);
         if (json_is_object(g)) {
-            read_group(s, d, q, base, here, g, &d->groups[d->ngroups++]);
+            read_group(s, d, q, base, at, here, g, &d->groups[d->ngroups++]);
         } else {
-            ig_sc_finding(s, IG_NONE, "%s: %s: expected an object", d->file, here);
+            ig_sc_finding(s, IG_NONE, "%s: %s: expected an object", d->file, here ? here : at);
         }
     }
 }
@@ -192,7 +197,8 @@ static struct ig_sc_scheme layer_scheme(struct ig_scan *s, const struct ig_sc_de
     if (!json_is_object(layer)) return out;
     ig_sc_algo(json_string_value(json_object_get(layer, "quant_algo")),
                ig_sc_positive(json_object_get(layer, "group_size")), &out);
-    out.at_weight = ig_sc_text(s, "%s/quant_algo", ig_sc_pointer_key(s, d->at_layers, s->buf));
+    const char *at = ig_sc_pointer_key(s, d->at_layers, s->buf);
+    out.at_weight = ig_sc_pointer_to(s, at, layer, "quant_algo", at ? at : d->at_layers);
     out.at_input = out.at_global = out.at_weight;
     return out;
 }

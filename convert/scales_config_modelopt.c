@@ -51,7 +51,7 @@ void ig_sc_config_modelopt(struct ig_scan *s, struct ig_sc_decl *d, const json_t
         ig_sc_finding(s, IG_NONE, "%s: %s/group_size: expected a positive integer", d->file, base);
     }
     d->algo = json_string_value(algo);
-    d->at_algo = ig_sc_text(s, "%s/quant_algo", base);
+    d->at_algo = ig_sc_pointer_to(s, base, q, "quant_algo", d->at_method);
     ig_sc_algo(d->algo, ig_sc_positive(group), &d->scheme);
     d->scheme.at_weight = d->scheme.at_input = d->scheme.at_global = d->at_algo;
     if (json_is_object(layers)) {

@@ -25,7 +25,7 @@ ingot_status ig_scales_judge_file(struct ig_scales *s, const struct ig_scales_fi
                                   ingot_error *e)
 {
     struct ig_scale_stats *stats = ig_array(f->nrows, sizeof *stats);
-    uint8_t *seen = ig_array(f->nrows, 1), *buf = malloc(PIECE);
+    uint8_t *seen = ig_array(f->nrows, 1), *buf = ig_pages(PIECE);
     ingot_status status = stats && seen && buf ? INGOT_OK : ig_no_memory(e);
     for (uint32_t i = 0; i < s->nlinks && status == INGOT_OK; i++) {
         const struct ig_link *k = &s->links[i];

@@ -185,7 +185,11 @@ bool ig_sc_is(const json_t *v, const char *text);
 uint64_t ig_sc_positive(const json_t *v);
 void ig_sc_pair(struct ig_scan *s, const struct ig_sc_decl *d, const json_t *v, const char *at,
                 uint64_t out[2]);
+/* Where a key of any kind stands; NULL when it is too long to be said. */
 const char *ig_sc_pointer_key(struct ig_scan *s, const char *base, const char *key);
+/* Where the object that base points to has this (plain) key; otherwise, when it has not. */
+const char *ig_sc_pointer_to(struct ig_scan *s, const char *base, const json_t *object,
+                             const char *key, const char *otherwise);
 void ig_sc_config_ct(struct ig_scan *s, struct ig_sc_decl *d, const json_t *q, const char *base);
 void ig_sc_config_modelopt(struct ig_scan *s, struct ig_sc_decl *d, const json_t *q,
                            const char *base);

@@ -68,7 +68,7 @@ static void summarise(const struct ig_pack *p, struct ig_summary *s)
     memcpy(s->content, p->content, IG_HASH);
     s->rules = p->rules;
     s->nsources = p->nsources;
-    snprintf(s->kind, sizeof s->kind, "%s", kind ? kind : "");
+    ig_escape(s->kind, sizeof s->kind, kind ? kind : "", kind ? strlen(kind) : 0); /* cut whole */
     s->has_from = from && strlen(from) == prefix + 2 * IG_HASH &&
                   memcmp(from, CONTENT_PREFIX, prefix) == 0 &&
                   ig_unhex(s->from, IG_HASH, from + prefix);

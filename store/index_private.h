@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * index.mdb: an LMDB file followed by one page that seals it.  LMDB trusts what it maps, so it
- * is only ever shown a private copy of bytes whose hash was right.
+ * is only ever shown a private copy of bytes whose hash was right and whose pages were walked.
  *
  * Keys are digests, never names: 32 bytes, a pack's digest, its value a summary; 68 bytes, a
  * source file's SHA-256, the digest of a pack that holds it and a running number (a pack may
@@ -55,5 +55,7 @@ ingot_status ig_index_write(const struct ig_store *s, const struct ig_index *ind
 /* index_read.c.  INGOT_ERR_NOT_FOUND without a file, INGOT_ERR_UNSUPPORTED for another version,
  * INGOT_ERR_PACK when it is damaged; damaged packs have an empty string as problem. */
 ingot_status ig_index_read(const struct ig_store *s, struct ig_index *out, ingot_error *e);
+/* index_walk.c.  Nothing in these bytes can make LMDB's cursor go astray, or INGOT_ERR_PACK. */
+ingot_status ig_index_walk(const uint8_t *map, uint64_t length, const char *path, ingot_error *e);
 
 #endif

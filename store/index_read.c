@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading index.mdb: a private copy, its seal, and only then LMDB. */
+/* Reading index.mdb: a private copy, its seal, its pages, and only then LMDB. */
 #include "store/index_private.h"
 
 #include <errno.h>
@@ -52,6 +52,7 @@ static ingot_status private_copy(int from, const char *path, int *out, ingot_err
         return ig_fail_sys(e, errno, "%s: cannot map %llu bytes", path, (unsigned long long)all);
     ingot_status status = ig_pread(from, path, map, (size_t)all, 0, e);
     if (status == INGOT_OK) status = check_seal(map, all, path, &length, e);
+    if (status == INGOT_OK) status = ig_index_walk(map, length, path, e);
     munmap(map, (size_t)all);
     if (status != INGOT_OK) return status;
     if (ftruncate(*out, (off_t)length) != 0 ||
@@ -79,6 +80,7 @@ static bool decode(struct ig_summary *s, const MDB_val *key, const MDB_val *valu
     memcpy(s->content, v + SUM_CONTENT, IG_HASH);
     memcpy(s->from, v + SUM_FROM, IG_HASH);
     memcpy(s->kind, v + SUM_KIND, sizeof s->kind - 1);
+    if (!ig_utf8_valid(s->kind, strlen(s->kind))) return false;
     for (size_t i = 0; i < IG_DTYPES; i++) {
         s->dtype_tensors[i] = ig_get64(v + SUM_DTYPES + 16 * i);
         s->dtype_bytes[i] = ig_get64(v + SUM_DTYPES + 16 * i + 8);
@@ -105,7 +107,7 @@ static ingot_status take_summary(struct reading *r, const MDB_val *key, const MD
         r->packs_cap = cap;
     }
     struct ig_summary *s = &index->packs[index->npacks];
-    if (!decode(s, key, value)) return damaged(r->path, "a summary of the wrong size", e);
+    if (!decode(s, key, value)) return damaged(r->path, "a summary is malformed", e);
     if (ig_get32((const uint8_t *)value->mv_data + SUM_FLAGS) & SUM_DAMAGED)
         if (!(s->problem = strdup(""))) return ig_no_memory(e);
     index->npacks++;
@@ -119,9 +121,12 @@ static ingot_status take_origin(struct reading *r, const MDB_val *key, const MDB
     const struct ig_summary *pack = ig_index_find(r->out, k + IG_HASH);
     if (value->mv_size < ORIGIN_NAME || !pack)
         return damaged(r->path, "a source file without its pack", e);
+    const char *name = (const char *)v + ORIGIN_NAME;
+    const size_t len = value->mv_size - ORIGIN_NAME;
+    if (!ig_safe_path(name, len) || !ig_utf8_valid(name, len) || memchr(name, 0, len))
+        return damaged(r->path, "a source file without a name", e);
     return ig_index_add_origin(r->out, &r->origins_cap, k, (uint32_t)(pack - r->out->packs),
-                               ig_get64(v + ORIGIN_BYTES), (const char *)v + ORIGIN_NAME,
-                               value->mv_size - ORIGIN_NAME, e);
+                               ig_get64(v + ORIGIN_BYTES), name, len, e);
 }
 
 /* All entries whose keys are as long as asked: summaries come before what refers to them. */

@@ -47,7 +47,7 @@ static ingot_status add_tail(const struct ig_pack *p, struct ig_tree *t, uint8_t
         const size_t n = p->size - at < WINDOW ? (size_t)(p->size - at) : WINDOW;
         return_if_error(ig_pread(p->fd, p->path, window, n, at, e));
         overlay(p, window, at, n);
-        ig_leaves(leaves, window, n);
+        ig_leaves(NULL, leaves, window, n);
         return_if_error(ig_tree_add(t, leaves, n / IG_PAGE, e));
         at += n;
     }
@@ -58,7 +58,7 @@ ingot_status ig_pack_prove(const struct ig_pack *p, const uint8_t digest[IG_HASH
 {
     uint8_t found[IG_HASH];
     struct ig_tree *t = malloc(sizeof *t);
-    uint8_t *window = malloc(WINDOW);
+    uint8_t *window = ig_pages(WINDOW);
     ingot_status status = t && window ? INGOT_OK : ig_no_memory(e);
     if (status == INGOT_OK) {
         start_from_frontier(p, t);

@@ -31,11 +31,6 @@ static uint64_t regions_at(uint64_t tail)
     return tail + ig_round_up(IG_PAGE + REGION_HEAD + (REGION_TYPES - 1) * REGION_RECORD, IG_PAGE);
 }
 
-uint64_t ig_tail_xxh_at(uint64_t weights_len)
-{
-    return regions_at(WEIGHTS_AT + weights_len);
-}
-
 /* Offsets of all regions and the size of the file.  The frontier's length depends on the
  * number of levels, and that on the size: settled by trying from below. */
 static void lay_out(struct seal *s, size_t manifest_len)
@@ -111,7 +106,7 @@ static ingot_status feed_head(struct seal *s, ingot_error *e)
     return_if_error(
         ig_pwrite(s->fd, s->path, s->window + IG_PAGE, zero_pages * IG_PAGE, IG_PAGE, e));
     uint8_t leaves[(WEIGHTS_AT / IG_PAGE) * IG_HASH];
-    ig_leaves(leaves, s->window, WEIGHTS_AT);
+    ig_leaves(NULL, leaves, s->window, WEIGHTS_AT);
     return_if_error(ig_pwrite(s->leaves_fd, s->path, leaves, sizeof leaves, 0, e));
     return feed_leaves(s, 0, s->tail / IG_PAGE, e);
 }
@@ -168,20 +163,23 @@ static ingot_status write_blobs(struct seal *s, ingot_error *e)
     return status;
 }
 
-/* The XXH3 table is on disk already. */
-static ingot_status hash_written_region(struct seal *s, int type, ingot_error *e)
+/* The XXH3 table grew while the weights were written, in a file of its own: writes of a few bytes
+ * to the pack would have made every large one beside them wait. */
+static ingot_status copy_xxh(struct seal *s, ingot_error *e)
 {
     struct ig_xxh *x = ig_xxh_new();
     if (!x) return ig_no_memory(e);
     ingot_status status = INGOT_OK;
-    for (uint64_t at = 0; at < s->length[type] && status == INGOT_OK;) {
-        const uint64_t left = s->length[type] - at;
+    for (uint64_t at = 0; at < s->length[REGION_XXH] && status == INGOT_OK;) {
+        const uint64_t left = s->length[REGION_XXH] - at;
         const size_t n = left < WINDOW ? (size_t)left : WINDOW;
-        status = ig_pread(s->fd, s->path, s->window, n, s->offset[type] + at, e);
-        if (status == INGOT_OK) ig_xxh_update(x, s->window, n);
+        status = ig_pread(s->t->xxh_fd, s->path, s->window, n, s->t->xxh_at + at, e);
+        if (status != INGOT_OK) break;
+        ig_xxh_update(x, s->window, n);
+        status = ig_pwrite(s->fd, s->path, s->window, n, s->offset[REGION_XXH] + at, e);
         at += n;
     }
-    ig_xxh_final(x, s->xxh[type]);
+    ig_xxh_final(x, s->xxh[REGION_XXH]);
     ig_xxh_free(x);
     return status;
 }
@@ -200,7 +198,7 @@ static ingot_status write_table(struct seal *s, int type, ingot_error *e)
 
 static ingot_status write_regions(struct seal *s, ingot_error *e)
 {
-    return_if_error(hash_written_region(s, REGION_XXH, e));
+    return_if_error(copy_xxh(s, e));
     return_if_error(write_blobs(s, e)); /* before the blob table, which has their SHA-256 */
     for (int type = REGION_ROWS; type <= REGION_BLOBS; type++)
         return_if_error(write_table(s, type, e));
@@ -236,7 +234,7 @@ static ingot_status hash_tail(struct seal *s, ingot_error *e)
     for (uint64_t at = s->tail; at < s->size;) {
         const size_t n = s->size - at < WINDOW ? (size_t)(s->size - at) : WINDOW;
         return_if_error(ig_pread(s->fd, s->path, s->window, n, at, e));
-        ig_leaves(leaves, s->window, n);
+        ig_leaves(NULL, leaves, s->window, n);
         return_if_error(ig_pwrite(s->leaves_fd, s->path, leaves, n / IG_PAGE * IG_HASH,
                                   at / IG_PAGE * IG_HASH, e));
         at += n;
@@ -266,7 +264,7 @@ ingot_status ig_pack_seal(int fd, const char *path, int leaves_fd, int tree_fd,
     if (!s) return status;
     s->fd = fd, s->leaves_fd = leaves_fd, s->path = path, s->t = t, s->manifest = manifest;
     s->places = ig_array(t->nblobs, sizeof *s->places);
-    s->window = malloc(WINDOW);
+    s->window = ig_pages(WINDOW);
     if (!s->places || !s->window) {
         status = ig_no_memory(e);
     } else {

@@ -23,15 +23,15 @@ struct ig_tail {
     uint64_t weights_len;
     ig_blob_read *read_blob;
     void *ctx;
+    int xxh_fd;      /* a file that holds the XXH3 table of the weights, */
+    uint64_t xxh_at; /* from here on */
 };
 
-/* File offset at which the XXH3 table stands in a pack with this much weights. */
-uint64_t ig_tail_xxh_at(uint64_t weights_len);
 /* Size of the pack file, with a manifest of this many bytes. */
 ingot_status ig_tail_size(const struct ig_tail *t, size_t manifest_len, uint64_t *size,
                           ingot_error *e);
 
-/* Write everything but the weights and the XXH3 table; compute the digest.  leaves_fd holds
+/* Write everything but the weights; compute the digest.  leaves_fd holds
  * the leaf hash of page i at 32 i for the pages of the weights; those of all other pages are
  * added to it.  tree_fd (an empty file) becomes the sidecar tree. */
 ingot_status ig_pack_seal(int fd, const char *path, int leaves_fd, int tree_fd,

@@ -14,11 +14,9 @@ void ig_tree_file_init(struct ig_tree_file *f, int fd, const char *path, uint64_
 }
 
 ingot_status ig_tree_file_sink(void *ctx, unsigned level, uint64_t index,
-                               const uint8_t hash[IG_HASH], ingot_error *e)
+                               const uint8_t block[IG_PAGE], ingot_error *e)
 {
     const struct ig_tree_file *f = ctx;
-    if (level + 1 >= IG_TREE_LEVELS || f->at[level] + index * IG_HASH >= f->size ||
-        (level > 0 && f->at[level] + index * IG_HASH >= f->at[level - 1]))
-        return INGOT_OK; /* the root */
-    return ig_pwrite(f->fd, f->path, hash, IG_HASH, f->at[level] + index * IG_HASH, e);
+    if (level == 0) return INGOT_OK;
+    return ig_pwrite(f->fd, f->path, block, IG_PAGE, f->at[level] + index * IG_PAGE, e);
 }

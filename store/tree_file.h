@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sidecar tree: a sink that puts every hash at its place in the file. */
+/* The sidecar tree: a sink that puts every block at its place in the file. */
 #ifndef INGOT_TREE_FILE_H
 #define INGOT_TREE_FILE_H
 
@@ -13,7 +13,8 @@ struct ig_tree_file {
 };
 /* Levels of a file of `pack_size` bytes, the root's children first. */
 void ig_tree_file_init(struct ig_tree_file *f, int fd, const char *path, uint64_t pack_size);
-ingot_status ig_tree_file_sink(void *f, unsigned level, uint64_t index, const uint8_t hash[IG_HASH],
-                               ingot_error *e);
+/* Blocks of leaves are left to the caller, who has many of them at once. */
+ingot_status ig_tree_file_sink(void *f, unsigned level, uint64_t index,
+                               const uint8_t block[IG_PAGE], ingot_error *e);
 
 #endif

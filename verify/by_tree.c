@@ -90,7 +90,7 @@ static ingot_status compare(struct check *c, int fd, const char *path, int tree,
         return_if_error(ig_pread(fd, path, buf, n, at, e));
         return_if_error(
             ig_pread(tree, "tree", wanted, pages * IG_HASH, f->at[0] + at / IG_PAGE * IG_HASH, e));
-        ig_leaves(found, buf, n);
+        ig_leaves(NULL, found, buf, n);
         for (size_t i = 0; i < pages; i++)
             if (memcmp(wanted + i * IG_HASH, found + i * IG_HASH, IG_HASH) != 0)
                 add_page(c, &s, at + i * IG_PAGE, wanted + i * IG_HASH, found + i * IG_HASH);
@@ -107,7 +107,7 @@ ingot_status ig_check_by_tree(struct check *c, int fd, const char *path,
     struct stat st;
     struct ig_tree_file f;
     const int tree = open_tree(path);
-    uint8_t *buf = malloc(PIECE);
+    uint8_t *buf = ig_pages(PIECE);
     ingot_status status = buf ? INGOT_OK : ig_no_memory(e);
     *used = false;
     if (status == INGOT_OK && tree >= 0 && fstat(fd, &st) == 0) {

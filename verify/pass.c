@@ -4,10 +4,15 @@
  * what has one (the tree of the file and of each row) is folded behind it, from leaves that
  * the window leaves behind.
  */
+#include "base/pipe.h"
 #include "verify/window.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define BUFFERS      ((size_t)60 << 20)
+#define WINDOW_LEAST ((size_t)1 << 20)
+#define LANES_LEAST  ((uint64_t)32 << 20)
 
 struct open_row { /* a row of more than a page whose end is not reached */
     uint32_t index;
@@ -17,18 +22,20 @@ struct open_row { /* a row of more than a page whose end is not reached */
 struct pass {
     struct check *c;
     uint8_t *buffers;
-    size_t window;          /* room for one: WINDOW, or the whole of a smaller file */
-    struct window *windows; /* by slot */
-    struct ig_tree tree;    /* of the file */
-    struct open_row *open;  /* OVERLAPS of them */
+    size_t window;           /* room for one: WINDOW, less with many threads, or a smaller file */
+    struct window *windows;  /* by slot */
+    struct ig_tree tree;     /* of the file */
+    struct open_row *open;   /* OVERLAPS of them */
+    struct ig_lanes **lanes; /* by worker */
 };
 
 static ingot_status next(void *ctx, struct ig_item *item, bool *more, ingot_error *e)
 {
-    const struct check *c = ((struct pass *)ctx)->c;
+    const struct pass *p = ctx;
+    const struct check *c = p->c;
     const struct ig_progress *g = &c->v->progress;
     if (g->cancelled && g->cancelled(g->ctx)) return ig_fail(e, INGOT_ERR_CANCELLED, "cancelled");
-    item->arg[0] = item->index * WINDOW;
+    item->arg[0] = item->index * p->window;
     *more = item->arg[0] < c->pack.size;
     return INGOT_OK;
 }
@@ -38,9 +45,9 @@ static ingot_status stage_hash(void *ctx, struct ig_item *item, unsigned worker,
     struct pass *p = ctx;
     struct check *c = p->c;
     struct window *w = &p->windows[item->slot];
-    (void)worker;
+    w->lanes = p->lanes[worker];
     w->start = item->arg[0];
-    w->n = c->pack.size - w->start < WINDOW ? (size_t)(c->pack.size - w->start) : WINDOW;
+    w->n = c->pack.size - w->start < p->window ? (size_t)(c->pack.size - w->start) : p->window;
     w->back = w->start ? IG_PAGE : 0;
     w->data = p->buffers + item->slot * (p->window + IG_PAGE) + IG_PAGE;
     return_if_error(ig_pread(c->pack.fd, c->pack.path, w->data - w->back, w->n + w->back,
@@ -97,23 +104,42 @@ static ingot_status stage_fold(void *ctx, struct ig_item *item, unsigned worker,
     return INGOT_OK;
 }
 
+/* Windows ahead of the fold wait in their slots, BUFFERS of them altogether. */
+static unsigned size_windows(struct pass *p, unsigned threads)
+{
+    unsigned slots = threads + 2;
+    if (slots > BUFFERS / WINDOW_LEAST) slots = BUFFERS / WINDOW_LEAST;
+    p->window = BUFFERS / slots < WINDOW ? BUFFERS / slots / IG_SPAN * IG_SPAN : WINDOW;
+    if (p->c->pack.size > p->window) return slots;
+    p->window = (size_t)p->c->pack.size;
+    return 1;
+}
+
+static ingot_status set_up(struct pass *p, unsigned threads, unsigned slots, ingot_error *e)
+{
+    p->buffers = ig_pages(slots * (p->window + IG_PAGE));
+    p->windows = ig_array(slots, sizeof *p->windows);
+    p->open = ig_array(OVERLAPS, sizeof *p->open);
+    p->lanes = ig_array(threads, sizeof *p->lanes);
+    if (!p->buffers || !p->windows || !p->open || !p->lanes) return ig_no_memory(e);
+    /* To find the fastest way takes longer than to hash a small pack. */
+    for (unsigned i = 0; i < threads && p->c->pack.size >= LANES_LEAST; i++)
+        p->lanes[i] = ig_lanes_new(p->lanes[0]);
+    ig_tree_init(&p->tree);
+    return INGOT_OK;
+}
+
 ingot_status ig_check_pass(struct check *c, ingot_error *e)
 {
     static const struct ig_stage stages[] = {{stage_hash, false}, {stage_fold, true}};
     struct pass p = {.c = c};
-    const unsigned threads = c->v->threads ? c->v->threads : ig_cpus();
-    /* Windows ahead of the fold wait in their slots; 64 MiB of them at the most. */
-    unsigned slots = threads + 2 < 15 ? threads + 2 : 15;
-    p.window = c->pack.size < WINDOW ? (size_t)c->pack.size : WINDOW;
-    if (p.window < WINDOW) slots = 1;
-    p.buffers = malloc(slots * (p.window + IG_PAGE));
-    p.windows = ig_array(slots, sizeof *p.windows);
-    p.open = ig_array(OVERLAPS, sizeof *p.open);
-    ingot_status status = p.buffers && p.windows && p.open ? INGOT_OK : ig_no_memory(e);
-    ig_tree_init(&p.tree);
+    unsigned threads = c->v->threads ? c->v->threads : ig_cpus();
+    const unsigned slots = size_windows(&p, threads);
+    if (threads > slots) threads = slots;
+    ingot_status status = set_up(&p, threads, slots, e);
     if (status == INGOT_OK) {
         const struct ig_pipe pipe = {.ctx = &p,
-                                     .threads = threads < slots ? threads : slots,
+                                     .threads = threads,
                                      .lanes = 1,
                                      .slots = slots,
                                      .next = next,
@@ -122,9 +148,11 @@ ingot_status ig_check_pass(struct check *c, ingot_error *e)
         status = ig_pipe_run(&pipe, e);
     }
     for (unsigned i = 0; p.windows && i < slots; i++) ig_window_free(&p.windows[i]);
+    for (unsigned i = 0; p.lanes && i < threads; i++) ig_lanes_free(p.lanes[i]);
     free(p.buffers);
     free(p.windows);
     free(p.open);
+    free(p.lanes);
     if (status == INGOT_OK && c->v->level == IG_LEVEL_FULL) c->bytes_hashed += c->pack.size;
     return status;
 }

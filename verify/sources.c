@@ -3,6 +3,7 @@
  * The original files: rebuilt from the pack in source order and hashed, since a file's
  * SHA-256 is serial; where the folder is still there, compared byte by byte as well.
  */
+#include "base/pipe.h"
 #include "convert/rebuild.h"
 #include "verify/check.h"
 
@@ -115,7 +116,7 @@ static ingot_status check_recorded(struct check *c, uint32_t i, ingot_error *e)
     const struct ig_source *s = &c->pack.sources[i];
     char *path = NULL;
     const int fd = open_original(c, s->name, s->bytes, &path);
-    uint8_t *buf = malloc(WINDOW), sha[IG_HASH];
+    uint8_t *buf = ig_pages(WINDOW), sha[IG_HASH];
     struct ig_sha h;
     ingot_status status = buf ? INGOT_OK : ig_no_memory(e);
     ig_sha_init(&h);

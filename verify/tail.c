@@ -110,7 +110,7 @@ static void check_empty_rows(struct check *c)
 
 ingot_status ig_check_tail(struct check *c, ingot_error *e)
 {
-    uint8_t *buf = malloc(PIECE);
+    uint8_t *buf = ig_pages(PIECE);
     ingot_status status = buf ? INGOT_OK : ig_no_memory(e);
     for (uint32_t i = 0; i < c->nparts && status == INGOT_OK; i++)
         if (c->parts[i].xxh && !c->parts[i].copy) status = check_region(c, &c->parts[i], buf, e);

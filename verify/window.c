@@ -185,7 +185,7 @@ static ingot_status hash_row(struct window *w, const struct span_row *s, uint32_
     const bool ends = s->end <= end;
     uint64_t n = to - from;
     if (!ends) n -= n % IG_PAGE;
-    if (n) ig_leaves(w->own + w->nown * IG_HASH, at(w, from), (size_t)n);
+    if (n) ig_leaves(w->lanes, w->own + w->nown * IG_HASH, at(w, from), (size_t)n);
     l.nown = (uint32_t)((n + IG_PAGE - 1) / IG_PAGE);
     w->nown += l.nown;
     w->rows[w->nrows++] = l;
@@ -213,7 +213,7 @@ ingot_status ig_window_hash(struct check *c, struct window *w, ingot_error *e)
     if (w->start + w->n > c->pack.tail) check_tail_window(c, w);
     return_if_error(check_spans(c, w, e));
     if (c->v->level != IG_LEVEL_FULL) return INGOT_OK;
-    ig_leaves(w->leaves, w->data, w->n);
+    ig_leaves(w->lanes, w->leaves, w->data, w->n);
     return hash_rows(c, w, e);
 }
 

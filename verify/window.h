@@ -18,6 +18,7 @@ struct window {
     uint8_t leaves[WINDOW / IG_PAGE * IG_HASH];
     struct row_leaves *rows; /* rows of more than a page that lie in the window */
     size_t nrows, rows_cap;
+    struct ig_lanes *lanes; /* of the worker that hashes it */
     uint8_t *own;
     size_t nown, own_cap; /* hashes */
 };

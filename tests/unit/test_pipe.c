@@ -5,10 +5,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/base.h"
+#include "base/pipe.h"
 
 #include <sched.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define LANES 3
 #define ITEMS 200
@@ -122,12 +123,59 @@ static void test_parallel_covers_every_index(void **state)
     }
 }
 
+/* Six threads, two of them busy at most; those that wait do not count, and do wait side by side. */
+struct gate {
+    int busy, most_busy, waiting, most_waiting;
+};
+
+static void most(int *highest, int now)
+{
+    int before = __atomic_load_n(highest, __ATOMIC_SEQ_CST);
+    while (now > before && !__atomic_compare_exchange_n(highest, &before, now, false,
+                                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        continue;
+}
+
+static ingot_status gate_stage(void *ctx, struct ig_item *item, unsigned worker, ingot_error *e)
+{
+    struct gate *g = ctx;
+    (void)worker, (void)e;
+    most(&g->most_busy, __atomic_add_fetch(&g->busy, 1, __ATOMIC_SEQ_CST));
+    usleep(100);
+    __atomic_sub_fetch(&g->busy, 1, __ATOMIC_SEQ_CST);
+    ig_pipe_wait(item, true);
+    most(&g->most_waiting, __atomic_add_fetch(&g->waiting, 1, __ATOMIC_SEQ_CST));
+    usleep(2000);
+    __atomic_sub_fetch(&g->waiting, 1, __ATOMIC_SEQ_CST);
+    ig_pipe_wait(item, false);
+    return INGOT_OK;
+}
+
+static void test_waiting_threads_make_room(void **state)
+{
+    struct gate g = {0};
+    const struct ig_stage stage = {.run = gate_stage};
+    const struct ig_pipe pipe = {.ctx = &g,
+                                 .threads = 6,
+                                 .busy = 2,
+                                 .lanes = 1,
+                                 .slots = 8,
+                                 .next = next,
+                                 .stages = &stage,
+                                 .nstages = 1};
+    (void)state;
+    assert_int_equal(ig_pipe_run(&pipe, NULL), INGOT_OK);
+    assert_in_range(g.most_busy, 1, 2);
+    assert_in_range(g.most_waiting, 3, 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_item_once_and_in_order),
         cmocka_unit_test(test_first_failure_stops_the_pipe),
         cmocka_unit_test(test_parallel_covers_every_index),
+        cmocka_unit_test(test_waiting_threads_make_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
