@@ -45,6 +45,8 @@ ingot_status ig_at_offset(ingot_error *e, const char *file, uint64_t offset);
 /* Bytes from outside as one printable line: control bytes, quotes, backslashes and
  * invalid UTF-8 become escapes, the rest past the buffer "...".  Returns buf. */
 const char *ig_escape(char *buf, size_t cap, const char *s, size_t len);
+/* What quotes such bytes unescaped (paths above all) becomes one printable line of UTF-8. */
+void ig_printable(char *text);
 #define IG_ESC_MAX 256
 struct ig_esc {
     char s[IG_ESC_MAX];
@@ -145,6 +147,12 @@ ingot_status ig_read_file(const char *path, size_t max, char **data, size_t *n, 
 typedef ingot_status ig_entry_fn(void *ctx, const char *name, ingot_error *e);
 ingot_status ig_each_entry(const char *path, bool absent_ok, ig_entry_fn *fn, void *ctx,
                            ingot_error *e);
+/* stat.c: is there something at path?  Only the file system's word that there is not makes it
+ * absent; any other failure is one. */
+struct stat;
+ingot_status ig_stat(const char *path, struct stat *st, bool *there, ingot_error *e);
+ingot_status ig_lstat(const char *path, struct stat *st, bool *there, ingot_error *e);
+
 char *ig_format(const char *format, ...) IG_PRINTF(1, 2); /* asprintf; NULL on failure */
 void *ig_array(size_t count, size_t size); /* zeroed, overflow-checked, never NULL for 0 items */
 void *ig_pages(size_t n); /* for I/O: starts on a page.  free() takes it, as all of these */

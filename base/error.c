@@ -69,14 +69,22 @@ static size_t utf8_sequence(const char *s, size_t n)
     return 0;
 }
 
-/* Whatever a message quotes (paths above all), it stays one printable line of UTF-8. */
-static void make_printable(char *message)
+/* C1 controls drive terminals too. */
+static bool is_c1(const char *s, size_t len)
 {
-    const size_t n = strlen(message);
+    return len == 2 && (uint8_t)s[0] == 0xc2 && (uint8_t)s[1] < 0xa0;
+}
+
+void ig_printable(char *text)
+{
+    const size_t n = strlen(text);
     for (size_t i = 0; i < n;) {
-        const size_t len = utf8_sequence(message + i, n - i);
-        const uint8_t b = (uint8_t)message[i];
-        if (len == 0 || b < 0x20 || b == 0x7f) message[i] = '?';
+        const size_t len = utf8_sequence(text + i, n - i);
+        const uint8_t b = (uint8_t)text[i];
+        if (is_c1(text + i, len))
+            text[i] = text[i + 1] = '?';
+        else if (len == 0 || b < 0x20 || b == 0x7f)
+            text[i] = '?';
         i += len ? len : 1;
     }
 }
@@ -95,7 +103,7 @@ ingot_status ig_fail(ingot_error *e, ingot_status status, const char *format, ..
     va_start(args, format);
     mark_cut(e->message, sizeof e->message, vsnprintf(e->message, sizeof e->message, format, args));
     va_end(args);
-    make_printable(e->message);
+    ig_printable(e->message);
     return status;
 }
 
@@ -133,7 +141,7 @@ ingot_status ig_fail_sys(ingot_error *e, int sys_errno, const char *format, ...)
         n += snprintf(e->message + n, cap - (size_t)n, ": %s (%s)", why, id ? id : "?");
     }
     mark_cut(e->message, cap, n);
-    make_printable(e->message);
+    ig_printable(e->message);
     return status;
 }
 
@@ -173,7 +181,7 @@ bool ig_utf8_valid(const char *s, size_t n)
 static size_t escape_one(char out[5], const char *s, size_t len)
 {
     const uint8_t b = (uint8_t)s[0];
-    const bool c1 = len == 2 && b == 0xc2 && (uint8_t)s[1] < 0xa0; /* C1 controls drive terminals */
+    const bool c1 = is_c1(s, len);
     if (len == 1 && (b == '\\' || b == '"')) return (size_t)sprintf(out, "\\%c", b);
     if (b == '\n') return (size_t)sprintf(out, "\\n");
     if (b == '\t') return (size_t)sprintf(out, "\\t");

@@ -91,11 +91,33 @@ ingot_status ig_fsync_dir(const char *path, ingot_error *e)
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return ig_fail_sys(e, errno, "%s: cannot open folder", path);
     ingot_status status = INGOT_OK;
+    int rc;
+    while ((rc = fsync(fd)) != 0 && errno == EINTR) continue;
     /* Some file systems have no fsync for folders; their renames are as safe as they get. */
-    if (fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP)
+    if (rc != 0 && errno != EINVAL && errno != ENOTSUP)
         status = ig_fail_sys(e, errno, "%s: cannot flush folder to disk", path);
     close(fd);
     return status;
+}
+
+static ingot_status fsync_parent(const char *path, ingot_error *e)
+{
+    const char *slash = strrchr(path, '/');
+    char *dir = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
+    if (!dir) return ig_no_memory(e);
+    const ingot_status status = ig_fsync_dir(dir[0] ? dir : "/", e);
+    free(dir);
+    return status;
+}
+
+/* What is made is flushed: a folder that a power cut takes away takes along what is in it. */
+static ingot_status make_folder(const char *path, ingot_error *e)
+{
+    struct stat st;
+    if (mkdir(path, 0777) == 0) return fsync_parent(path, e);
+    const int why = errno;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) return INGOT_OK;
+    return ig_fail_sys(e, why, "%s: cannot create folder", path);
 }
 
 ingot_status ig_mkdirs(const char *path, ingot_error *e)
@@ -107,9 +129,7 @@ ingot_status ig_mkdirs(const char *path, ingot_error *e)
         const char c = *p;
         if (c != '/' && c != '\0') continue;
         *p = '\0';
-        struct stat st;
-        if (mkdir(copy, 0777) != 0 && !(stat(copy, &st) == 0 && S_ISDIR(st.st_mode)))
-            status = ig_fail_sys(e, errno, "%s: cannot create folder", copy);
+        status = make_folder(copy, e);
         *p = c;
         if (c == '\0') break;
     }

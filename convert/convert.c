@@ -108,7 +108,8 @@ static ingot_status reserve(const struct ig_job *job, uint64_t size, ingot_error
     while (fallocate(job->pack.fd, 0, 0, (off_t)size) != 0) {
         if (errno == EINTR) continue;
         if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG)
-            break; /* not every file system can */
+            /* Not every file system can; what is padding must be there to be read, all the same. */
+            return ig_truncate(job->pack.fd, job->pack_path, size, e);
         return ig_fail_sys(e, errno, "%s: cannot reserve %llu bytes", job->pack_path,
                            (unsigned long long)size);
     }

@@ -63,8 +63,6 @@ struct ig_scales {
 };
 ingot_status ig_scales_find(const struct ig_scales_in *in, struct ig_scales *out, ingot_error *e);
 void ig_scales_free(struct ig_scales *s);
-/* The order of links in a pack, for qsort. */
-int ig_link_cmp(const void *x, const void *y);
 
 /* cast.c: F16, BF16 and F32 into each other, as DESIGN section 5 rounds. */
 struct ig_cast_counts {

@@ -209,7 +209,9 @@ static ingot_status move_into_place(const char *from, const char *to, ingot_erro
     }
     if (rc != 0 && errno == EEXIST) return refuse_existing(to, e);
     if (rc != 0) return ig_fail_sys(e, errno, "%s: cannot rename %s to it", to, from);
-    return fsync_parent(to, e);
+    const ingot_status status = fsync_parent(to, e);
+    if (status != INGOT_OK) (void)rename(to, from); /* for the caller to remove */
+    return status;
 }
 
 static ingot_status check_absent(const char *target, bool folder, ingot_error *e)

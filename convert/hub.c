@@ -61,8 +61,9 @@ static ingot_status choose_snapshot(const char *root, char **revision, ingot_err
     char *ref = ig_format("%s/refs/main", root), *folder = ig_format("%s/snapshots", root);
     if (!ref || !folder) {
         status = ig_no_memory(e);
-    } else if (ig_read_file(ref, 4096, revision, &n, NULL) != INGOT_OK) {
-        status = only_snapshot(folder, revision, e);
+    } else if ((status = ig_read_file(ref, 4096, revision, &n, e)) != INGOT_OK) {
+        if (status == INGOT_ERR_NOT_FOUND || status == INGOT_ERR_INPUT)
+            status = only_snapshot(folder, revision, e);
     } else {
         (*revision)[strcspn(*revision, " \t\r\n")] = '\0';
         if (!is_revision(*revision))
@@ -115,26 +116,43 @@ static char *label_of(const struct ig_src *s, const struct stat *st)
     return ig_format("%.*s", (int)n, base);
 }
 
-static bool has_folder(const char *root, const char *name)
+static ingot_status has_folder(const char *root, const char *name, bool *has, ingot_error *e)
 {
     struct stat st;
     char *path = ig_format("%s/%s", root, name);
-    const bool yes = path && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    const ingot_status status = path ? ig_stat(path, &st, has, e) : ig_no_memory(e);
+    if (status == INGOT_OK) *has = *has && S_ISDIR(st.st_mode);
     free(path);
-    return yes;
+    return status;
+}
+
+/* models--org--name itself, with its snapshots in it? */
+static ingot_status is_hub_root(const char *root, bool *is, ingot_error *e)
+{
+    bool blobs = false;
+    return_if_error(has_folder(root, "snapshots", is, e));
+    if (*is) return_if_error(has_folder(root, "blobs", &blobs, e));
+    *is = *is && blobs;
+    return INGOT_OK;
+}
+
+bool ig_leads_nowhere(int why)
+{
+    return why == ENOENT || why == ENOTDIR || why == ELOOP;
 }
 
 ingot_status ig_src_locate(struct ig_src *s, const char *path, ingot_error *e)
 {
     struct stat st;
+    bool hub = false;
     if (stat(path, &st) != 0) {
-        struct stat link;
         char target[512];
-        const ssize_t n = lstat(path, &link) == 0 ? readlink(path, target, sizeof target) : -1;
-        if (n >= 0 && errno != EACCES)
+        const int why = errno;
+        const ssize_t n = readlink(path, target, sizeof target); /* fails for what is no link */
+        if (n >= 0 && ig_leads_nowhere(why))
             return ig_fail(e, INGOT_ERR_INPUT, "%s: symlink, target missing or a loop: %s",
                            ig_esc(path, strlen(path)).s, ig_esc(target, (size_t)n).s);
-        ig_fail_sys(e, errno, "%s: cannot open", ig_esc(path, strlen(path)).s);
+        ig_fail_sys(e, why, "%s: cannot open", ig_esc(path, strlen(path)).s);
         return ig_at(e, path, NULL, 0);
     }
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
@@ -143,7 +161,8 @@ ingot_status ig_src_locate(struct ig_src *s, const char *path, ingot_error *e)
     /* A file may be a hub link whose own name matters, so only folders are resolved. */
     s->root = S_ISDIR(st.st_mode) ? realpath(path, NULL) : strdup(path);
     if (!s->root) return ig_fail_sys(e, errno, "%s: cannot resolve", path);
-    if (S_ISDIR(st.st_mode) && has_folder(s->root, "snapshots") && has_folder(s->root, "blobs")) {
+    if (S_ISDIR(st.st_mode)) return_if_error(is_hub_root(s->root, &hub, e));
+    if (hub) {
         return_if_error(choose_snapshot(s->root, &s->revision, e));
         char *snapshot = ig_format("%s/snapshots/%s", s->root, s->revision);
         if (!snapshot) return ig_no_memory(e);

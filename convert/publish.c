@@ -34,10 +34,12 @@ static ingot_status publish_text(const struct ig_store *s, const char *file, con
                                  size_t n, ingot_error *e)
 {
     struct ig_temp t = {.fd = -1};
-    ingot_status status = ig_temp_open(s, &t, e);
-    if (status == INGOT_OK) status = ig_pwrite(t.fd, file, text, n, 0, e);
+    char *path = ig_store_path(s, "packs", file); /* what it will be called */
+    ingot_status status = path ? ig_temp_open(s, &t, e) : ig_no_memory(e);
+    if (status == INGOT_OK) status = ig_pwrite(t.fd, path, text, n, 0, e);
     if (status == INGOT_OK) status = ig_temp_publish(s, &t, file, e);
     ig_temp_discard(&t);
+    free(path);
     return status;
 }
 

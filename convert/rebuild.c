@@ -128,6 +128,16 @@ static ingot_status make_header(const struct ig_row *list, uint32_t n, char **ou
     return INGOT_OK;
 }
 
+/* What a header cannot say: this key is not for tensors. */
+static ingot_status check_name(const struct ig_pack *p, const struct ig_row *row, ingot_error *e)
+{
+    static const char taken[] = "__metadata__";
+    if (ig_bytes_cmp(row->name, row->name_len, taken, sizeof taken - 1) != 0) return INGOT_OK;
+    ig_fail(e, INGOT_ERR_PACK, "%s: no safetensors file can hold a tensor called \"%s\"", p->path,
+            taken);
+    return ig_at(e, p->path, row->name, row->name_len);
+}
+
 ingot_status ig_rebuild_canonical(const struct ig_pack *p, const uint32_t *rows, uint32_t n,
                                   ig_rebuild_sink *sink, void *ctx, ingot_error *e)
 {
@@ -137,7 +147,12 @@ ingot_status ig_rebuild_canonical(const struct ig_pack *p, const uint32_t *rows,
     uint8_t *window = ig_pages(WINDOW);
     ingot_status status = list && window ? INGOT_OK : ig_no_memory(e);
     if (status == INGOT_OK) {
-        for (uint32_t i = 0; i < n; i++) ig_pack_row(p, rows[i], &list[i]);
+        for (uint32_t i = 0; i < n && status == INGOT_OK; i++) {
+            ig_pack_row(p, rows[i], &list[i]);
+            status = check_name(p, &list[i], e);
+        }
+    }
+    if (status == INGOT_OK) {
         if (n) qsort(list, n, sizeof *list, entry_cmp);
         status = make_header(list, n, &header, &len, e);
     }

@@ -68,26 +68,10 @@ static void find_links(struct ig_scan *s)
     }
 }
 
-static int cmp_u32(uint32_t a, uint32_t b)
+static bool same_subject(const struct ig_link *a, const struct ig_link *b)
 {
-    return (a > b) - (a < b);
-}
-
-/* Subjects are rows, then (IG_NONE) modules by name. */
-static int cmp_subject(const struct ig_link *a, const struct ig_link *b)
-{
-    if (a->subject != b->subject) return cmp_u32(a->subject, b->subject);
-    return ig_bytes_cmp(a->module, a->module_len, b->module, b->module_len);
-}
-
-int ig_link_cmp(const void *x, const void *y)
-{
-    const struct ig_link *a = x, *b = y;
-    int c = cmp_subject(a, b);
-
-    if (!c) c = cmp_u32(a->role, b->role);
-    if (!c) c = cmp_u32(a->stage, b->stage);
-    return c ? c : cmp_u32(a->object, b->object);
+    return a->subject == b->subject &&
+           ig_bytes_cmp(a->module, a->module_len, b->module, b->module_len) == 0;
 }
 
 /* Two scales at the same place of one chain: using both would be as wrong as choosing. */
@@ -97,7 +81,7 @@ static void refuse_doubles(struct ig_scan *s)
 
     for (uint32_t i = 1; i < out->nlinks; i++) {
         struct ig_link *a = &out->links[i - 1], *b = &out->links[i];
-        if (cmp_subject(a, b) || a->role != b->role || a->stage != b->stage) continue;
+        if (!same_subject(a, b) || a->role != b->role || a->stage != b->stage) continue;
         if (a->role == IG_ROLE_ZERO_POINT || a->role == IG_ROLE_BIAS) continue;
         const struct ig_row *x = &s->in->rows[a->object], *y = &s->in->rows[b->object];
         a->op = b->op = IG_OP_UNKNOWN;

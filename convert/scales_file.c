@@ -29,7 +29,8 @@ ingot_status ig_scales_judge_file(struct ig_scales *s, const struct ig_scales_fi
     ingot_status status = stats && seen && buf ? INGOT_OK : ig_no_memory(e);
     for (uint32_t i = 0; i < s->nlinks && status == INGOT_OK; i++) {
         const struct ig_link *k = &s->links[i];
-        if (seen[k->object]++ || !ig_scales_wants_values(k)) continue;
+        if (seen[k->object] || !ig_scales_wants_values(k)) continue;
+        seen[k->object] = 1;
         status = read_values(f, k->object, k->encoding, &stats[k->object], buf, e);
     }
     if (status == INGOT_OK) status = ig_scales_judge(s, f->rows, f->nrows, stats, e);

@@ -97,9 +97,7 @@ void ig_sc_finding(struct ig_scan *s, uint32_t row, const char *format, ...)
         return;
     }
     /* Keys of a config stand in JSON pointers as they are; a finding is one line. */
-    for (char *c = text; *c; c++) {
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
-    }
+    ig_printable(text);
     s->out->findings[s->out->nfindings++] = (struct ig_finding){.text = text, .row = row};
 }
 

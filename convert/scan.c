@@ -57,6 +57,9 @@ static ingot_status resolve_link(struct ig_src_file *f, ingot_error *e)
     char target[512];
     const ssize_t n = readlink(f->path, target, sizeof target);
     if (stat(f->path, &f->st) != 0) {
+        if (!ig_leads_nowhere(errno))
+            return ig_fail_sys(e, errno, "%s: cannot look at its target",
+                               ig_esc(f->path, strlen(f->path)).s);
         const char *why = errno == ELOOP ? "symlink loop" : "symlink, target missing";
         ig_fail(e, INGOT_ERR_INPUT, "%s: %s: %s", ig_esc(f->path, strlen(f->path)).s, why,
                 ig_esc(target, n < 0 ? 0 : (size_t)n).s);
@@ -146,6 +149,18 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct ig_src_file *)a)->name, ((const struct ig_src_file *)b)->name);
 }
 
+/* The text of a small file, to tell what it is; NULL for a larger one.  That a file cannot be read
+ * does not make it another kind of file.  Caller frees. */
+static ingot_status peek(const struct ig_src_file *f, size_t most, char **text, size_t *n,
+                         ingot_error *e)
+{
+    *text = NULL;
+    *n = 0;
+    if ((uint64_t)f->st.st_size > most) return INGOT_OK;
+    const ingot_status status = ig_read_file(f->path, most, text, n, e);
+    return status == INGOT_OK ? status : ig_at(e, f->path, NULL, 0);
+}
+
 /* Git-LFS pointers and unfinished downloads mean that the folder is not what it seems; all
  * of them are named in one run. */
 static ingot_status refuse_unfinished(const struct list *all, ingot_error *e)
@@ -158,13 +173,16 @@ static ingot_status refuse_unfinished(const struct list *all, ingot_error *e)
         uint64_t size;
         size_t n = 0;
         const char *sep = names ? "; " : "";
+        const ingot_status status = peek(f, 1024, &text, &n, e);
+        if (status != INGOT_OK) {
+            free(names);
+            return status;
+        }
         if (ends_with(f->name, ".incomplete")) {
             more = ig_format("%s%s%s (unfinished download)", names ? names : "", sep,
                              ig_esc(f->name, strlen(f->name)).s);
             partial++;
-        } else if (f->st.st_size <= 1024 &&
-                   ig_read_file(f->path, 1024, &text, &n, NULL) == INGOT_OK &&
-                   ig_lfs_pointer(text, n, oid, &size)) {
+        } else if (text && ig_lfs_pointer(text, n, oid, &size)) {
             more = ig_format("%s%s%s (oid sha256:%s, %llu bytes)", names ? names : "", sep,
                              ig_esc(f->name, strlen(f->name)).s, oid, (unsigned long long)size);
             pointers++;
@@ -200,23 +218,26 @@ static ingot_status refuse_partial_blobs(const struct ig_src *s, ingot_error *e)
     return status;
 }
 
-static bool is_signature(const struct ig_src_file *f)
+static ingot_status is_signature(const struct ig_src_file *f, bool *yes, ingot_error *e)
 {
     char *text = NULL;
     size_t n = 0;
     json_t *v = NULL;
-    bool yes = false;
-    if ((ends_with(f->name, ".sig") || ends_with(f->name, ".json") ||
-         ends_with(f->name, ".sigstore")) &&
-        ig_read_file(f->path, 4 << 20, &text, &n, NULL) == INGOT_OK &&
-        memmem(text, n, "dev.sigstore.bundle", 19) &&
-        ig_json_load(text, n, f->path, IG_JSON_LAST_WINS, &v, NULL) == INGOT_OK) {
+    *yes = false;
+    if (!ends_with(f->name, ".sig") && !ends_with(f->name, ".json") &&
+        !ends_with(f->name, ".sigstore"))
+        return INGOT_OK;
+    return_if_error(peek(f, 4 << 20, &text, &n, e));
+    ingot_status status = INGOT_OK;
+    if (text && memmem(text, n, "dev.sigstore.bundle", 19)) {
+        status = ig_json_load(text, n, f->path, IG_JSON_LAST_WINS, &v, e);
         const char *type = json_string_value(json_object_get(v, "mediaType"));
-        yes = type && strncmp(type, "application/vnd.dev.sigstore.bundle", 35) == 0;
+        *yes = type && strncmp(type, "application/vnd.dev.sigstore.bundle", 35) == 0;
+        if (status == INGOT_ERR_INPUT) status = INGOT_OK; /* some other text */
     }
     json_decref(v);
     free(text);
-    return yes;
+    return status;
 }
 
 static ingot_status find_index(struct ig_src *s, const struct list *all, ingot_error *e)
@@ -282,17 +303,19 @@ static ingot_status sort_out(struct ig_src *s, struct list *all, ingot_error *e)
     for (size_t i = 0; i < all->n && status == INGOT_OK; i++) {
         struct ig_src_file *f = &all->files[i];
         struct list *to = &blobs;
+        bool sig = false;
         if (is_weights(s, f))
             to = &weights;
         else if (is_foreign(f->name) || (uint64_t)f->st.st_size > IG_BLOB_MOST)
             to = NULL;
-        else if (is_signature(f))
-            to = &sigs;
+        else
+            status = is_signature(f, &sig, e);
+        if (sig) to = &sigs;
         if (!to) {
             hold_not(s, f);
             continue;
         }
-        status = add(to, f, e);
+        if (status == INGOT_OK) status = add(to, f, e);
         if (status == INGOT_OK) f->name = f->path = NULL; /* moved */
     }
     s->weights = weights.files, s->nweights = (uint32_t)weights.n;

@@ -56,7 +56,8 @@ static void print_derivation(const json_t *d)
         return;
     }
     char *text = json_dumps(d, JSON_COMPACT | JSON_SORT_KEYS);
-    printf("derivation  %s\n", text ? text : kind);
+    if (text) ig_printable(text);
+    printf("derivation  %s\n", text ? text : "?");
     free(text);
 }
 

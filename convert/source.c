@@ -15,6 +15,7 @@ void ig_src_warn(struct ig_src *s, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    ig_printable(text); /* what was cut in the middle of a character is no JSON string */
     json_array_append_new(s->warnings, json_string(text));
 }
 
@@ -77,12 +78,14 @@ ingot_status ig_src_open(const struct ig_convert *c, const char *store_root, str
                          ingot_error *e)
 {
     struct stat st;
+    bool there;
     *s = (struct ig_src){.not_held = json_array(),
                          .warnings = json_array(),
                          .config_blob = IG_NONE,
                          .hf_quant_blob = IG_NONE};
     if (!s->not_held || !s->warnings) return ig_no_memory(e);
-    if (stat(store_root, &s->skip) != 0) s->skip = (struct stat){0};
+    return_if_error(ig_stat(store_root, &s->skip, &there, e));
+    if (!there) s->skip = (struct stat){0};
     return_if_error(ig_src_locate(s, c->source, e));
     if (stat(s->root, &st) != 0) return ig_fail_sys(e, errno, "%s: cannot open", s->root);
     return_if_error(ig_src_scan(s, e));

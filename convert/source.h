@@ -53,6 +53,7 @@ void ig_src_warn(struct ig_src *s, const char *format, ...) IG_PRINTF(2, 3);
 ingot_status ig_src_scan(struct ig_src *s, ingot_error *e);
 /* hub.c: from a models-- root to its snapshot; label, repo and revision. */
 ingot_status ig_src_locate(struct ig_src *s, const char *path, ingot_error *e);
+bool ig_leads_nowhere(int why); /* errno of a stat: the link is bad, not the disk */
 /* index.c: read the index, check its paths; after the headers are read, hold it against them. */
 ingot_status ig_src_read_index(struct ig_src *s, const char *path, ingot_error *e);
 ingot_status ig_src_check_shards(struct ig_src *s, ingot_error *e); /* every shard is here */

@@ -18,6 +18,9 @@ ingot_status ig_temp_open_in(const char *dir, bool named, struct ig_temp *t, ing
  * INGOT_ERR_EXISTS when path exists and may not be replaced. */
 ingot_status ig_temp_place(struct ig_temp *t, const char *path, mode_t mode, bool replace,
                            ingot_error *e);
+/* lock.c.  Held while a name is checked against the others and written: of two that exclude each
+ * other, one sees the other.  The caller holds the store's lock; close fd to end it. */
+ingot_status ig_names_lock(const struct ig_store *s, int *fd, ingot_error *e);
 /* Reclaim, or with dry only count, the temporaries that nobody holds. */
 void ig_store_reclaim_count(const struct ig_store *s, bool dry, uint64_t *files, uint64_t *bytes);
 

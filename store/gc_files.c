@@ -24,7 +24,7 @@ static ingot_status walk(char *path, bool removing, uint64_t *bytes, ingot_error
     const FTSENT *f;
     FTS *fts = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
     if (!fts) return ig_fail_sys(e, errno, "%s: cannot list", path);
-    while (status == INGOT_OK && (f = fts_read(fts))) {
+    while (status == INGOT_OK && (errno = 0, f = fts_read(fts))) {
         if (f->fts_info == FTS_DNR || f->fts_info == FTS_ERR || f->fts_info == FTS_NS) {
             if (f->fts_errno != ENOENT)
                 status = ig_fail_sys(e, f->fts_errno, "%s: cannot read", f->fts_path);
@@ -35,6 +35,7 @@ static ingot_status walk(char *path, bool removing, uint64_t *bytes, ingot_error
         if (removing && remove(f->fts_accpath) != 0 && errno != ENOENT)
             status = ig_fail_sys(e, errno, "%s: cannot remove", f->fts_path);
     }
+    if (status == INGOT_OK && errno != 0) status = ig_fail_sys(e, errno, "%s: cannot list", path);
     fts_close(fts);
     return status;
 }
@@ -63,15 +64,17 @@ static ingot_status add_file(const char *dir, const char *name, bool all_ages, s
         return ig_no_memory(e);
     }
     g->nfiles++;
+    bool there = false;
     ingot_status status = walk(path, false, &f->bytes, e);
     const struct ig_summary *pack = ig_index_find(&g->index, digest);
     if (pack) {
         f->pack = (uint32_t)(pack - g->index.packs);
         f->doomed = g->packs[f->pack].why == IG_GC_FREE;
         g->packs[f->pack].bytes += f->bytes;
-    } else if (!f->is_pack && lstat(path, &st) == 0) {
+    } else if (status == INGOT_OK && !f->is_pack) {
+        status = ig_lstat(path, &st, &there, e);
         /* Published before its pack, or left by a gc that was killed; time tells which. */
-        f->doomed = all_ages || !ig_gc_is_young(st.st_mtim.tv_sec, time(NULL));
+        f->doomed = there && (all_ages || !ig_gc_is_young(st.st_mtim.tv_sec, time(NULL)));
     }
     free(path);
     return status;

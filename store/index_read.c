@@ -61,6 +61,15 @@ static ingot_status private_copy(int from, const char *path, int *out, ingot_err
     return INGOT_OK;
 }
 
+/* As summarise() leaves it: it goes to terminals as it is. */
+static bool is_printable(const char *kind)
+{
+    char shown[sizeof((struct ig_summary *)NULL)->kind];
+    snprintf(shown, sizeof shown, "%s", kind);
+    ig_printable(shown);
+    return strcmp(shown, kind) == 0;
+}
+
 static bool decode(struct ig_summary *s, const MDB_val *key, const MDB_val *value)
 {
     const uint8_t *v = value->mv_data;
@@ -80,7 +89,7 @@ static bool decode(struct ig_summary *s, const MDB_val *key, const MDB_val *valu
     memcpy(s->content, v + SUM_CONTENT, IG_HASH);
     memcpy(s->from, v + SUM_FROM, IG_HASH);
     memcpy(s->kind, v + SUM_KIND, sizeof s->kind - 1);
-    if (!ig_utf8_valid(s->kind, strlen(s->kind))) return false;
+    if (!is_printable(s->kind)) return false;
     for (size_t i = 0; i < IG_DTYPES; i++) {
         s->dtype_tensors[i] = ig_get64(v + SUM_DTYPES + 16 * i);
         s->dtype_bytes[i] = ig_get64(v + SUM_DTYPES + 16 * i + 8);

@@ -17,17 +17,16 @@
 #define WAIT_EXCLUSIVE_S 60
 #define POLLS_PER_S      50
 
-static ingot_status take(int fd, const char *path, bool exclusive, ingot_error *e)
+static ingot_status take(int fd, const char *path, int seconds, int how, const char *what,
+                         ingot_error *e)
 {
-    const int how = (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB;
-    const int seconds = exclusive ? WAIT_EXCLUSIVE_S : WAIT_SHARED_S;
     const struct timespec nap = {.tv_nsec = 1000000000L / POLLS_PER_S};
     for (int i = 0; i < seconds * POLLS_PER_S; i++) {
-        if (flock(fd, how) == 0) return INGOT_OK;
+        if (flock(fd, how | LOCK_NB) == 0) return INGOT_OK;
         if (errno == EINTR) continue;
         if (errno != EWOULDBLOCK)
             return ig_fail_sys(e, errno, "%s: this file system cannot lock files, which %s needs",
-                               path, exclusive ? "removing" : "publishing");
+                               path, what);
         nanosleep(&nap, NULL);
     }
     return ig_fail(e, INGOT_ERR_BUSY, "%s: held by another process for %d s", path, seconds);
@@ -47,8 +46,29 @@ ingot_status ig_store_lock(const struct ig_store *s, bool exclusive, int *fd, in
         status = ig_fail(e, INGOT_ERR_NOT_FOUND, "there is no store at %s", s->root);
     else if (*fd < 0)
         status = ig_fail_sys(e, why, "%s: cannot open the store's lock", path);
+    else if (exclusive)
+        status = take(*fd, path, WAIT_EXCLUSIVE_S, LOCK_EX, "removing", e);
     else
-        status = take(*fd, path, exclusive, e);
+        status = take(*fd, path, WAIT_SHARED_S, LOCK_SH, "publishing", e);
+    if (status != INGOT_OK) {
+        ig_at(e, path, NULL, 0);
+        if (*fd >= 0) close(*fd);
+        *fd = -1;
+    }
+    free(path);
+    return status;
+}
+
+ingot_status ig_names_lock(const struct ig_store *s, int *fd, ingot_error *e)
+{
+    char *path = ig_store_path(s, "names", NULL);
+    *fd = -1;
+    if (!path) return ig_no_memory(e);
+    ingot_status status = INGOT_OK;
+    if ((*fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+        status = ig_fail_sys(e, errno, "%s: cannot open folder", path);
+    else
+        status = take(*fd, path, WAIT_SHARED_S, LOCK_EX, "naming", e);
     if (status != INGOT_OK) {
         ig_at(e, path, NULL, 0);
         if (*fd >= 0) close(*fd);

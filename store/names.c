@@ -95,15 +95,14 @@ ingot_status ig_name_read(const struct ig_store *s, const char *name, uint8_t di
                           ingot_error *e)
 {
     struct stat st;
-    bool has_digest;
-    ingot_status status;
+    bool has_digest, there;
     return_if_error(ig_name_check(name, e));
     char *path = ig_store_path(s, "names", name);
     if (!path) return ig_no_memory(e);
-    const int rc = stat(path, &st);
-    if ((rc != 0 && (errno == ENOENT || errno == ENOTDIR)) || (rc == 0 && S_ISDIR(st.st_mode)))
+    ingot_status status = ig_stat(path, &st, &there, e);
+    if (status == INGOT_OK && (!there || S_ISDIR(st.st_mode)))
         status = ig_fail(e, INGOT_ERR_NOT_FOUND, "no model named \"%s\" in %s", name, s->root);
-    else
+    else if (status == INGOT_OK)
         status = ig_name_parse(path, name, digest, &has_digest, e);
     free(path);
     return status;
@@ -170,12 +169,11 @@ static ingot_status look(const struct ig_store *s, const char *name, const uint8
                    name, hex);
 }
 
-ingot_status ig_name_write(const struct ig_store *s, const char *name,
-                           const uint8_t digest[IG_HASH], bool replace, ingot_error *e)
+static ingot_status write_alone(const struct ig_store *s, const char *name,
+                                const uint8_t digest[IG_HASH], bool replace, ingot_error *e)
 {
     ingot_status status = INGOT_OK;
     bool same, there;
-    return_if_error(ig_name_check(name, e));
     return_if_error(ig_names_clash(s, name, e));
     /* A new name never overwrites; where another process was first, look at what it wrote. */
     for (int tries = 0; tries < 3; tries++) {
@@ -184,6 +182,17 @@ ingot_status ig_name_write(const struct ig_store *s, const char *name,
         status = write_file(s, name, digest, there, e);
         if (status != INGOT_ERR_EXISTS) break;
     }
+    return status;
+}
+
+ingot_status ig_name_write(const struct ig_store *s, const char *name,
+                           const uint8_t digest[IG_HASH], bool replace, ingot_error *e)
+{
+    int lock = -1;
+    return_if_error(ig_name_check(name, e));
+    return_if_error(ig_names_lock(s, &lock, e));
+    const ingot_status status = write_alone(s, name, digest, replace, e);
+    close(lock);
     return status;
 }
 

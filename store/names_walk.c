@@ -29,6 +29,7 @@ static ingot_status add(struct walk *w, const char *path, const char *name, ingo
     if (status == INGOT_ERR_NOT_FOUND) return INGOT_OK; /* removed since it was listed */
     if (status == INGOT_ERR_NO_MEMORY) return ig_no_memory(e);
     n->name = strdup(name);
+    n->status = status;
     if (status != INGOT_OK) n->problem = strdup(why.message);
     if (!n->name || (status != INGOT_OK && !n->problem)) {
         free(n->name);
@@ -45,19 +46,19 @@ static ingot_status visit(struct walk *w, const char *prefix, const char *entry,
                           ingot_error *e)
 {
     struct stat st;
-    ingot_status status = INGOT_OK;
+    bool there;
+    ingot_status status;
     /* What no name can be called is not ours: temporaries, lost+found, an editor's backups. */
     if (!ig_name_component(entry, strlen(entry))) return INGOT_OK;
     char *name = ig_format("%s%s%s", prefix, prefix[0] ? "/" : "", entry);
     char *path = name ? ig_store_path(w->store, "names", name) : NULL;
-    if (!path)
-        status = ig_no_memory(e);
-    else if (stat(path, &st) != 0)
-        status = INGOT_OK;
-    else if (S_ISDIR(st.st_mode) && depth < IG_NAME_DEPTH)
+    status = path ? ig_stat(path, &st, &there, e) : ig_no_memory(e);
+    if (status != INGOT_OK || !there) goto out; /* a link to nowhere, or removed meanwhile */
+    if (S_ISDIR(st.st_mode) && depth < IG_NAME_DEPTH)
         status = walk_dir(w, name, depth + 1, e);
     else if (!S_ISDIR(st.st_mode) && ig_name_check(name, NULL) == INGOT_OK)
         status = add(w, path, name, e);
+out:
     free(path);
     free(name);
     return status;

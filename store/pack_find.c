@@ -5,42 +5,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* First row whose name is not before `name`. */
-static uint32_t lower_bound(const struct ig_pack *p, const char *name, size_t len)
+/* Order of a row against a place in the table: name, shadow, source.  Equal names are not few
+ * where a pack was made to be slow. */
+static int row_cmp(const struct ig_row *row, const char *name, size_t len, bool shadow,
+                   uint32_t source)
+{
+    const int order = ig_bytes_cmp(row->name, row->name_len, name, len);
+    const bool is_shadow = row->flags & IG_ROW_SHADOW;
+    if (order || is_shadow != shadow) return order ? order : is_shadow ? 1 : -1;
+    return shadow ? (row->source > source) - (row->source < source) : 0;
+}
+
+static uint32_t find(const struct ig_pack *p, const char *name, size_t len, bool shadow,
+                     uint32_t source, struct ig_row *row)
 {
     uint32_t low = 0, high = p->nrows;
     while (low < high) {
         const uint32_t mid = low + (high - low) / 2;
-        struct ig_row row;
-        ig_pack_row(p, mid, &row);
-        if (ig_bytes_cmp(row.name, row.name_len, name, len) < 0)
+        ig_pack_row(p, mid, row);
+        const int order = row_cmp(row, name, len, shadow, source);
+        if (order == 0) return mid;
+        if (order < 0)
             low = mid + 1;
         else
             high = mid;
-    }
-    return low;
-}
-
-static uint32_t find(const struct ig_pack *p, const char *name, size_t len, bool any_source,
-                     uint32_t source)
-{
-    for (uint32_t i = lower_bound(p, name, len); i < p->nrows; i++) {
-        struct ig_row row;
-        ig_pack_row(p, i, &row);
-        if (ig_bytes_cmp(row.name, row.name_len, name, len) != 0) break;
-        if (any_source ? !(row.flags & IG_ROW_SHADOW) : row.source == source) return i;
     }
     return IG_NONE;
 }
 
 uint32_t ig_pack_find(const struct ig_pack *p, const char *name, size_t len)
 {
-    return find(p, name, len, true, 0);
+    struct ig_row row;
+    return find(p, name, len, false, 0, &row);
 }
 
 uint32_t ig_pack_find_in(const struct ig_pack *p, const char *name, size_t len, uint32_t source)
 {
-    return find(p, name, len, false, source);
+    struct ig_row row;
+    const uint32_t i = find(p, name, len, false, 0, &row);
+    if (i != IG_NONE && row.source == source) return i;
+    return find(p, name, len, true, source, &row);
 }
 
 uint64_t ig_pack_pos(const struct ig_pack *p, const struct ig_row *row)

@@ -8,12 +8,35 @@
 #define MANIFEST_MOST  ((uint64_t)64 << 20)
 #define CONTENT_PREFIX "ingot-content-v1:"
 
+/* Integers below 2^53, no fractions, keys of ASCII, strings that C can hold.  No deeper than the
+ * JSON reader goes. */
+static bool is_plain(json_t *v)
+{
+    const json_int_t most = (json_int_t)1 << 53;
+    const char *key;
+    size_t i, n;
+    json_t *item;
+    json_object_keylen_foreach(v, key, n, item)
+    {
+        for (i = 0; i < n; i++)
+            if ((signed char)key[i] <= 0) return false;
+        if (!is_plain(item)) return false;
+    }
+    json_array_foreach(v, i, item)
+    {
+        if (!is_plain(item)) return false;
+    }
+    if (json_is_string(v)) return strlen(json_string_value(v)) == json_string_length(v);
+    if (json_is_integer(v)) return json_integer_value(v) < most && json_integer_value(v) > -most;
+    return !json_is_real(v);
+}
+
 static ingot_status check_canonical(const struct ig_pack *p, const struct region *r, ingot_error *e)
 {
     char *text = NULL;
     size_t n = 0;
     return_if_error(ig_json_dump(p->manifest, &text, &n, e));
-    const bool same = n == r->bytes && memcmp(text, r->data, n) == 0;
+    const bool same = n == r->bytes && memcmp(text, r->data, n) == 0 && is_plain(p->manifest);
     free(text);
     return same ? INGOT_OK : pack_fail(p, e, r->offset, "manifest is not in canonical form");
 }

@@ -8,6 +8,7 @@
 
 struct region {
     uint64_t offset, bytes;
+    uint32_t type; /* of an extra one */
     uint8_t xxh[16];
     uint8_t *data; /* private copy, or NULL for regions that stay on disk */
 };
@@ -31,6 +32,21 @@ ingot_status ig_pack_fail(const struct ig_pack *p, ingot_error *e, uint64_t offs
 ingot_status ig_pack_read_regions(struct ig_pack *p, ingot_error *e);
 /* pack_rules.c: every rule about tables, O(n). */
 ingot_status ig_pack_check_tables(struct ig_pack *p, ingot_error *e);
+/* What its passes have used so far: of the two pools, and a bit for each record of dtypes. */
+struct ig_pack_used {
+    uint64_t strings, shapes;
+    uint32_t dtypes;
+};
+ingot_status ig_pack_take_string(struct ig_pack *p, struct ig_pack_used *u, uint64_t offset,
+                                 uint64_t len, uint64_t record, ingot_error *e);
+/* pack_links.c: the rows have the first row_links of them. */
+ingot_status ig_pack_check_links(struct ig_pack *p, struct ig_pack_used *u, uint32_t row_links,
+                                 ingot_error *e);
+/* Where record i of a region stands in the file. */
+static inline uint64_t ig_pack_at(const struct ig_pack *p, int region, uint64_t i, uint64_t size)
+{
+    return p->t->regions[region].offset + i * size;
+}
 /* pack_manifest.c: parse and check the canonical form; fill sources, rules, content. */
 ingot_status ig_pack_read_manifest(struct ig_pack *p, ingot_error *e);
 

@@ -51,8 +51,11 @@ static ingot_status take_record(struct ig_pack *p, const uint8_t *r, uint64_t at
                          type);
     *end = ig_round_up(offset + bytes, IG_PAGE);
     if (type == 0 || type >= REGION_TYPES) {
+        for (uint32_t i = 0; i < p->t->nextra; i++)
+            if (p->t->extra[i].type == type)
+                return pack_fail(p, e, at, "two regions of type %u", type);
         struct region *extra = &p->t->extra[p->t->nextra++];
-        *extra = (struct region){.offset = offset, .bytes = bytes};
+        *extra = (struct region){.offset = offset, .bytes = bytes, .type = type};
         memcpy(extra->xxh, r + 32, sizeof extra->xxh);
         if (!(flags & REGION_REQUIRED)) return INGOT_OK;
         return pack_fail(p, e, at, "required region of unknown type %u", type);

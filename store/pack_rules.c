@@ -7,11 +7,6 @@
 
 #include <string.h>
 
-/* What the passes have used of the two pools so far. */
-struct used {
-    uint64_t strings, shapes;
-};
-
 bool ig_tensor_bytes(uint32_t dtype, uint32_t rank, const uint64_t *shape, uint64_t *bytes)
 {
     /* Left to right, as safetensors does: an overflow before a zero is an overflow. */
@@ -23,13 +18,8 @@ bool ig_tensor_bytes(uint32_t dtype, uint32_t rank, const uint64_t *shape, uint6
     return true;
 }
 
-static uint64_t at(const struct ig_pack *p, int region, uint64_t i, uint64_t size)
-{
-    return p->t->regions[region].offset + i * size;
-}
-
-static ingot_status take_string(struct ig_pack *p, struct used *u, uint64_t offset, uint64_t len,
-                                uint64_t record, ingot_error *e)
+ingot_status ig_pack_take_string(struct ig_pack *p, struct ig_pack_used *u, uint64_t offset,
+                                 uint64_t len, uint64_t record, ingot_error *e)
 {
     if (offset != u->strings || len > p->t->regions[REGION_STRINGS].bytes - u->strings)
         return pack_fail(p, e, record, "string of %llu bytes at %llu of the pool, expected at %llu",
@@ -47,11 +37,11 @@ static ingot_status check_dtypes(struct ig_pack *p, uint64_t strings, ingot_erro
     /* Dtypes come first because rows need them, although their names follow the rows'. */
     int last = -1;
     if (p->t->ndtypes > IG_DTYPES)
-        return pack_fail(p, e, at(p, REGION_DTYPES, 0, 0), "%u dtypes, expected at most %d",
+        return pack_fail(p, e, ig_pack_at(p, REGION_DTYPES, 0, 0), "%u dtypes, expected at most %d",
                          p->t->ndtypes, IG_DTYPES);
     for (uint32_t i = 0; i < p->t->ndtypes; i++) {
         const uint8_t *r = p->t->regions[REGION_DTYPES].data + i * DTYPE_SIZE;
-        const uint64_t record = at(p, REGION_DTYPES, i, DTYPE_SIZE);
+        const uint64_t record = ig_pack_at(p, REGION_DTYPES, i, DTYPE_SIZE);
         const uint64_t offset = ig_get64(r + DTYPE_NAME);
         const uint32_t len = ig_get32(r + DTYPE_NAME_LEN);
         if (offset > strings || len > strings - offset || len == 0)
@@ -78,7 +68,7 @@ static ingot_status check_extents(struct ig_pack *p, ingot_error *e)
     for (uint32_t i = 0; i < p->nextents; i++) {
         struct ig_extent x;
         ig_pack_extent(p, i, &x);
-        const uint64_t record = at(p, REGION_EXTENTS, i, EXTENT_SIZE);
+        const uint64_t record = ig_pack_at(p, REGION_EXTENTS, i, EXTENT_SIZE);
         if (x.where != 0)
             return pack_fail(p, e, record, "extent %u lies in file %u, expected this one (0)", i,
                              x.where);
@@ -129,24 +119,38 @@ static const char *row_fault(const struct ig_pack *p, const struct ig_row *row, 
     return row->nlinks && f & IG_ROW_SHADOW ? "a shadow row with links" : NULL;
 }
 
-static ingot_status check_rows(struct ig_pack *p, struct used *u, uint32_t *links, ingot_error *e)
+/* Names ascend; a copy's name is not already that of a tensor of the same source. */
+static const char *order_fault(const struct ig_row *last, const struct ig_row *row, uint32_t *own)
+{
+    const bool shadow = row->flags & IG_ROW_SHADOW;
+    if (last->name && !in_order(last, row)) return "out of order, or a name twice";
+    if (!last->name || ig_bytes_cmp(last->name, last->name_len, row->name, row->name_len) != 0)
+        *own = IG_NONE;
+    if (!shadow) *own = row->source;
+    return shadow && row->source == *own ? "a copy from its own source" : NULL;
+}
+
+static ingot_status check_rows(struct ig_pack *p, struct ig_pack_used *u, uint32_t *links,
+                               ingot_error *e)
 {
     struct ig_row last = {0};
+    uint32_t own = IG_NONE; /* source of the tensor that has the name of this row */
     const uint64_t nshapes = p->t->regions[REGION_SHAPES].bytes / SHAPE_SIZE;
     for (uint32_t i = 0; i < p->nrows; i++) {
         const uint8_t *r = p->t->regions[REGION_ROWS].data + (size_t)i * ROW_SIZE;
-        const uint64_t record = at(p, REGION_ROWS, i, ROW_SIZE);
+        const uint64_t record = ig_pack_at(p, REGION_ROWS, i, ROW_SIZE);
         const uint32_t len = ig_get32(r + ROW_NAME_LEN), rank = ig_get32(r + ROW_RANK);
-        return_if_error(take_string(p, u, ig_get64(r + ROW_NAME), len, record, e));
+        return_if_error(ig_pack_take_string(p, u, ig_get64(r + ROW_NAME), len, record, e));
         if (len == 0 || ig_get32(r + ROW_DTYPE) >= p->t->ndtypes)
             return pack_fail(p, e, record, "tensor %u: empty name or dtype out of range", i);
         if (ig_get64(r + ROW_SHAPE) != u->shapes || rank > nshapes - u->shapes)
             return pack_fail(p, e, record, "tensor %u: shape outside its place in the pool", i);
         u->shapes += rank;
+        u->dtypes |= 1u << ig_get32(r + ROW_DTYPE);
         struct ig_row row;
         ig_pack_row(p, i, &row);
         const char *fault = row_fault(p, &row, *links);
-        if (!fault && i > 0 && !in_order(&last, &row)) fault = "out of order, or a name twice";
+        if (!fault) fault = order_fault(&last, &row, &own);
         if (fault) {
             pack_fail(p, e, record, "tensor \"%s\": %s", ig_esc(row.name, len).s, fault);
             return ig_at(e, NULL, row.name, len);
@@ -157,64 +161,17 @@ static ingot_status check_rows(struct ig_pack *p, struct used *u, uint32_t *link
     return INGOT_OK;
 }
 
-static const char *link_fault(const struct ig_pack *p, const uint8_t *r)
-{
-    if (ig_get32(r + LINK_OBJECT) >= p->nrows) return "object out of range";
-    const uint32_t role = ig_get32(r + LINK_ROLE), gran = ig_get32(r + LINK_GRAN);
-    if (role < IG_ROLE_WEIGHT || role > IG_ROLE_OUTPUT) return "unknown role";
-    if (gran < IG_GRAN_TENSOR || gran > IG_GRAN_UNKNOWN) return "unknown granularity";
-    if (ig_get32(r + LINK_OP) > IG_OP_DIVIDE) return "unknown operation";
-    if (ig_get32(r + LINK_LOGICAL) >= p->t->ndtypes) return "logical dtype out of range";
-    if (ig_get32(r + LINK_PACKING) > IG_PACK_LOW_FIRST) return "unknown packing";
-    if (ig_get32(r + LINK_ENCODING) > IG_ENC_E8M0) return "unknown encoding";
-    const uint32_t blob = ig_get32(r + LINK_BLOB);
-    if (blob != IG_NONE && blob >= p->nblobs) return "blob out of range";
-    if (!ig_all_zero(r + LINK_ZERO, LINK_SIZE - LINK_ZERO)) return "reserved bytes not zero";
-    return NULL;
-}
-
-/* Which row a link must belong to: rows in order use up the first row_links of them. */
-static ingot_status check_links(struct ig_pack *p, struct used *u, uint32_t row_links,
-                                ingot_error *e)
-{
-    for (uint32_t i = 0, row = 0, left = 0; i < p->nlinks; i++) {
-        const uint8_t *r = p->t->regions[REGION_LINKS].data + (size_t)i * LINK_SIZE;
-        const uint64_t record = at(p, REGION_LINKS, i, LINK_SIZE);
-        uint32_t subject = IG_NONE;
-        if (i < row_links) {
-            for (; left == 0; row++)
-                left =
-                    ig_get32(p->t->regions[REGION_ROWS].data + (size_t)row * ROW_SIZE + ROW_NLINKS);
-            subject = row - 1;
-            left--;
-        }
-        const uint32_t mlen = ig_get32(r + LINK_MODULE_LEN), plen = ig_get32(r + LINK_POINTER_LEN);
-        const char *fault = link_fault(p, r);
-        if (!fault && ig_get32(r + LINK_SUBJECT) != subject)
-            fault = "subject is not the row it stands at";
-        if (!fault && (mlen == 0) != (subject != IG_NONE)) fault = "module and row contradict";
-        if (!fault && (mlen == 0 && ig_get64(r + LINK_MODULE) != 0))
-            fault = "module offset not zero";
-        if (!fault && (plen == 0 && ig_get64(r + LINK_POINTER) != 0))
-            fault = "pointer offset not zero";
-        if (fault) return pack_fail(p, e, record, "link %u: %s", i, fault);
-        if (mlen) return_if_error(take_string(p, u, ig_get64(r + LINK_MODULE), mlen, record, e));
-        if (plen) return_if_error(take_string(p, u, ig_get64(r + LINK_POINTER), plen, record, e));
-    }
-    return INGOT_OK;
-}
-
-static ingot_status check_blobs(struct ig_pack *p, struct used *u, ingot_error *e)
+static ingot_status check_blobs(struct ig_pack *p, struct ig_pack_used *u, ingot_error *e)
 {
     const struct region *data = &p->t->regions[REGION_BLOB_DATA];
     uint64_t end = data->offset;
     struct ig_blob last = {0};
     for (uint32_t i = 0; i < p->nblobs; i++) {
         struct ig_blob b;
-        const uint64_t record = at(p, REGION_BLOBS, i, BLOB_SIZE);
+        const uint64_t record = ig_pack_at(p, REGION_BLOBS, i, BLOB_SIZE);
         const uint8_t *r = p->t->regions[REGION_BLOBS].data + (size_t)i * BLOB_SIZE;
         const uint32_t len = ig_get32(r + BLOB_NAME_LEN);
-        return_if_error(take_string(p, u, ig_get64(r + BLOB_NAME), len, record, e));
+        return_if_error(ig_pack_take_string(p, u, ig_get64(r + BLOB_NAME), len, record, e));
         ig_pack_blob(p, i, &b);
         if (!ig_safe_path(b.name, b.name_len) || b.kind > IG_BLOB_HEADER)
             return pack_fail(p, e, record, "blob \"%s\": not a relative path, or unknown kind %u",
@@ -254,7 +211,7 @@ static ingot_status check_counts(struct ig_pack *p, ingot_error *e)
 ingot_status ig_pack_check_tables(struct ig_pack *p, ingot_error *e)
 {
     const struct region *r = p->t->regions;
-    struct used u = {0};
+    struct ig_pack_used u = {0};
     uint32_t row_links = 0;
     if (r[REGION_ROWS].bytes / ROW_SIZE >= IG_NONE ||
         r[REGION_LINKS].bytes / LINK_SIZE >= IG_NONE ||
@@ -267,10 +224,14 @@ ingot_status ig_pack_check_tables(struct ig_pack *p, ingot_error *e)
     return_if_error(check_rows(p, &u, &row_links, e));
     for (uint32_t i = 0; i < p->t->ndtypes; i++) {
         const uint8_t *d = r[REGION_DTYPES].data + i * DTYPE_SIZE;
-        return_if_error(take_string(p, &u, ig_get64(d + DTYPE_NAME), ig_get32(d + DTYPE_NAME_LEN),
-                                    at(p, REGION_DTYPES, i, DTYPE_SIZE), e));
+        return_if_error(ig_pack_take_string(p, &u, ig_get64(d + DTYPE_NAME),
+                                            ig_get32(d + DTYPE_NAME_LEN),
+                                            ig_pack_at(p, REGION_DTYPES, i, DTYPE_SIZE), e));
     }
-    return_if_error(check_links(p, &u, row_links, e));
+    return_if_error(ig_pack_check_links(p, &u, row_links, e));
+    if (u.dtypes != (1u << p->t->ndtypes) - 1)
+        return pack_fail(p, e, r[REGION_DTYPES].offset,
+                         "a dtype that neither a row nor a link has");
     return_if_error(check_blobs(p, &u, e));
     if (u.strings != r[REGION_STRINGS].bytes || u.shapes != r[REGION_SHAPES].bytes / SHAPE_SIZE)
         return pack_fail(p, e, r[REGION_STRINGS].offset, "pools hold more than the tables use");

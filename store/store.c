@@ -111,25 +111,30 @@ enum ig_beside ig_store_beside(const char *name, uint8_t digest[IG_HASH])
 }
 
 /* Fill f when the entry is a pack file; files that vanish meanwhile are none. */
-static bool pack_entry(const char *dir, const char *name, struct ig_store_file *f)
+static ingot_status pack_entry(const char *dir, const char *name, struct ig_store_file *f,
+                               bool *is_pack, ingot_error *e)
 {
     struct stat st;
-    if (ig_store_beside(name, f->digest) != IG_BESIDE_PACK) return false;
+    *is_pack = false;
+    if (ig_store_beside(name, f->digest) != IG_BESIDE_PACK) return INGOT_OK;
     char *path = ig_format("%s/%s", dir, name);
-    const bool there = path && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    const ingot_status status = path ? ig_stat(path, &st, is_pack, e) : ig_no_memory(e);
     free(path);
-    if (!there) return false;
+    *is_pack = *is_pack && S_ISREG(st.st_mode);
+    if (status != INGOT_OK || !*is_pack) return status;
     f->size = (uint64_t)st.st_size;
     f->sec = st.st_mtim.tv_sec;
     f->nsec = (uint32_t)st.st_mtim.tv_nsec;
-    return true;
+    return INGOT_OK;
 }
 
 static ingot_status add_entry(void *ctx, const char *name, ingot_error *e)
 {
     struct listing *l = ctx;
     struct ig_store_file f = {0};
-    if (!pack_entry(l->dir, name, &f)) return INGOT_OK;
+    bool is_pack;
+    return_if_error(pack_entry(l->dir, name, &f, &is_pack, e));
+    if (!is_pack) return INGOT_OK;
     if (l->n == l->cap) {
         const size_t cap = l->cap ? 2 * l->cap : 64;
         struct ig_store_file *more = reallocarray(l->files, cap, sizeof f);

@@ -61,6 +61,10 @@ struct ig_link {
     uint32_t pointer_len;
 };
 
+/* The order of links in a pack, for qsort: by subject (modules last, by name), role, stage, object.
+ */
+int ig_link_cmp(const void *x, const void *y);
+
 struct ig_blob {
     const char *name; /* relative path, '/' separated, UTF-8 */
     uint32_t name_len;
@@ -189,7 +193,8 @@ struct ig_name {
     char *name;
     uint8_t digest[IG_HASH];
     bool has_digest; /* false: the file is too malformed to tell */
-    char *problem;   /* NULL, or why the name must not be believed */
+    char *problem;   /* NULL, or why the name must not be believed; then status says so too */
+    ingot_status status;
 };
 ingot_status ig_names_list(const struct ig_store *s, struct ig_name **out, size_t *n,
                            ingot_error *e);

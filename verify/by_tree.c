@@ -80,7 +80,7 @@ static void add_page(struct check *c, struct stretch *s, uint64_t offset, const 
 
 static ingot_status compare(struct check *c, int fd, const char *path, int tree,
                             const struct ig_tree_file *f, uint64_t size, uint8_t *buf,
-                            ingot_error *e)
+                            struct ig_lanes *lanes, ingot_error *e)
 {
     struct stretch s = {0};
     uint8_t wanted[PIECE / IG_PAGE * IG_HASH], found[PIECE / IG_PAGE * IG_HASH];
@@ -90,7 +90,7 @@ static ingot_status compare(struct check *c, int fd, const char *path, int tree,
         return_if_error(ig_pread(fd, path, buf, n, at, e));
         return_if_error(
             ig_pread(tree, "tree", wanted, pages * IG_HASH, f->at[0] + at / IG_PAGE * IG_HASH, e));
-        ig_leaves(NULL, found, buf, n);
+        ig_leaves(lanes, found, buf, n);
         for (size_t i = 0; i < pages; i++)
             if (memcmp(wanted + i * IG_HASH, found + i * IG_HASH, IG_HASH) != 0)
                 add_page(c, &s, at + i * IG_PAGE, wanted + i * IG_HASH, found + i * IG_HASH);
@@ -114,7 +114,9 @@ ingot_status ig_check_by_tree(struct check *c, int fd, const char *path,
         const uint64_t size = (uint64_t)st.st_size;
         ig_tree_file_init(&f, tree, "tree", size);
         *used = is_tree_of(tree, &f, size, digest, buf);
-        if (*used) status = compare(c, fd, path, tree, &f, size, buf, e);
+        struct ig_lanes *lanes = size >= LANES_LEAST ? ig_lanes_new(NULL) : NULL;
+        if (*used) status = compare(c, fd, path, tree, &f, size, buf, lanes, e);
+        ig_lanes_free(lanes);
     }
     if (tree >= 0) close(tree);
     free(buf);

@@ -7,8 +7,10 @@
 
 #include <pthread.h>
 
-#define WINDOW   ((size_t)4 << 20) /* a multiple of IG_SPAN, as is the offset of the weights */
-#define OVERLAPS 16u /* rows of more than a page that may cover one byte; real packs have two */
+#define WINDOW ((size_t)4 << 20) /* a multiple of IG_SPAN, as is the offset of the weights */
+/* To find the fastest way of hashing takes as long as hashing a small pack. */
+#define LANES_LEAST ((uint64_t)8 << 20)
+#define OVERLAPS    16u /* rows of more than a page that may cover one byte; real packs have two */
 
 /* A row with bytes and its place in the file. */
 struct span_row {

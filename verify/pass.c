@@ -12,7 +12,6 @@
 
 #define BUFFERS      ((size_t)60 << 20)
 #define WINDOW_LEAST ((size_t)1 << 20)
-#define LANES_LEAST  ((uint64_t)32 << 20)
 
 struct open_row { /* a row of more than a page whose end is not reached */
     uint32_t index;
@@ -122,7 +121,6 @@ static ingot_status set_up(struct pass *p, unsigned threads, unsigned slots, ing
     p->open = ig_array(OVERLAPS, sizeof *p->open);
     p->lanes = ig_array(threads, sizeof *p->lanes);
     if (!p->buffers || !p->windows || !p->open || !p->lanes) return ig_no_memory(e);
-    /* To find the fastest way takes longer than to hash a small pack. */
     for (unsigned i = 0; i < threads && p->c->pack.size >= LANES_LEAST; i++)
         p->lanes[i] = ig_lanes_new(p->lanes[0]);
     ig_tree_init(&p->tree);

@@ -56,20 +56,24 @@ static void bad_file(struct check *c, const char *kind, const char *name, uint64
 }
 
 /* Open DIR/NAME; -1 and a finding when it is not there or has another size. */
-static int open_original(struct check *c, const char *name, uint64_t bytes, char **path)
+static ingot_status open_original(struct check *c, const char *name, uint64_t bytes, int *fd,
+                                  char **path, ingot_error *e)
 {
     struct stat st;
+    bool there;
+    *fd = -1;
     *path = ig_format("%s/%s", c->v->source, name);
-    const int fd = *path ? open(*path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+    if (!*path) return ig_no_memory(e);
+    return_if_error(ig_stat(*path, &st, &there, e));
+    if (!there || !S_ISREG(st.st_mode)) {
         bad_file(c, "missing", name, UINT64_MAX, "not in the source folder");
     } else if ((uint64_t)st.st_size != bytes) {
         bad_file(c, "changed", name, UINT64_MAX, "the original has another size");
-    } else {
-        return fd;
+    } else if ((*fd = open(*path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0) {
+        ig_fail_sys(e, errno, "%s: cannot open", *path);
+        return ig_at(e, *path, NULL, 0);
     }
-    if (fd >= 0) close(fd);
-    return -1;
+    return INGOT_OK;
 }
 
 static ingot_status check_one(struct check *c, uint32_t i, bool folder, ingot_error *e)
@@ -78,10 +82,10 @@ static ingot_status check_one(struct check *c, uint32_t i, bool folder, ingot_er
     char *path = NULL;
     uint8_t sha[IG_HASH];
     struct compare k = {.c = c, .fd = -1, .differs = UINT64_MAX};
-    if (folder) k.fd = open_original(c, s->name, s->bytes, &path);
+    ingot_status status = folder ? open_original(c, s->name, s->bytes, &k.fd, &path, e) : INGOT_OK;
     k.path = path;
     ig_sha_init(&k.sha);
-    ingot_status status = ig_rebuild_source(&c->pack, i, take, &k, e);
+    if (status == INGOT_OK) status = ig_rebuild_source(&c->pack, i, take, &k, e);
     ig_sha_final(&k.sha, sha);
     if (k.fd >= 0) close(k.fd);
     free(k.buf);
@@ -115,10 +119,11 @@ static ingot_status check_recorded(struct check *c, uint32_t i, ingot_error *e)
 {
     const struct ig_source *s = &c->pack.sources[i];
     char *path = NULL;
-    const int fd = open_original(c, s->name, s->bytes, &path);
+    int fd = -1;
     uint8_t *buf = ig_pages(WINDOW), sha[IG_HASH];
     struct ig_sha h;
-    ingot_status status = buf ? INGOT_OK : ig_no_memory(e);
+    ingot_status status =
+        buf ? open_original(c, s->name, s->bytes, &fd, &path, e) : ig_no_memory(e);
     ig_sha_init(&h);
     for (uint64_t at = 0; fd >= 0 && at < s->bytes && status == INGOT_OK;) {
         const size_t n = s->bytes - at < WINDOW ? (size_t)(s->bytes - at) : WINDOW;
@@ -136,23 +141,43 @@ static ingot_status check_recorded(struct check *c, uint32_t i, ingot_error *e)
     return status;
 }
 
-static void check_blobs(struct check *c)
+/* What cannot be read is not compared, and must not pass for equal. */
+static ingot_status check_blob(struct check *c, uint32_t i, const char *name, uint64_t bytes,
+                               ingot_error *e)
 {
-    for (uint32_t i = 0; i < c->pack.nblobs; i++) {
+    char *data = NULL, *original = NULL, *path = NULL;
+    size_t n = 0;
+    int fd = -1;
+    ingot_status status = open_original(c, name, bytes, &fd, &path, e);
+    if (status != INGOT_OK || fd < 0) goto out;
+    status = ig_pack_read_blob(&c->pack, i, &data, &n, e);
+    if (status == INGOT_ERR_PACK || status == INGOT_ERR_CHECK) { /* found by others, too */
+        bad_file(c, "blob", name, UINT64_MAX, e->message);
+        status = INGOT_OK;
+        goto out;
+    }
+    if (status == INGOT_OK && !(original = malloc(n + 1))) status = ig_no_memory(e);
+    if (status == INGOT_OK) status = ig_pread(fd, path, original, n, 0, e);
+    if (status == INGOT_OK && memcmp(data, original, n) != 0)
+        bad_file(c, "changed", name, UINT64_MAX, "the original differs");
+out:
+    if (fd >= 0) close(fd);
+    free(path), free(data), free(original);
+    return status;
+}
+
+static ingot_status check_blobs(struct check *c, ingot_error *e)
+{
+    ingot_status status = INGOT_OK;
+    for (uint32_t i = 0; i < c->pack.nblobs && status == INGOT_OK; i++) {
         struct ig_blob b;
-        char *data = NULL, *original = NULL, *path = NULL;
-        size_t n = 0, m = 0;
         ig_pack_blob(&c->pack, i, &b);
         if (b.kind != IG_BLOB_FILE) continue;
         char *name = ig_format("%.*s", (int)b.name_len, b.name);
-        const int fd = name ? open_original(c, name, b.bytes, &path) : -1;
-        if (fd >= 0 && ig_pack_read_blob(&c->pack, i, &data, &n, NULL) == INGOT_OK &&
-            ig_read_file(path, n, &original, &m, NULL) == INGOT_OK &&
-            (m != n || memcmp(data, original, n) != 0))
-            bad_file(c, "changed", name, UINT64_MAX, "the original differs");
-        if (fd >= 0) close(fd);
-        free(name), free(path), free(data), free(original);
+        status = name ? check_blob(c, i, name, b.bytes, e) : ig_no_memory(e);
+        free(name);
     }
+    return status;
 }
 
 struct each {
@@ -172,10 +197,11 @@ ingot_status ig_check_sources(struct check *c, json_t *report, ingot_error *e)
 {
     struct stat st;
     struct each x = {.c = c, .derived = ig_pack_is_derived(&c->pack)};
-    x.folder = stat(c->v->source, &st) == 0 && S_ISDIR(st.st_mode);
+    return_if_error(ig_stat(c->v->source, &st, &x.folder, e));
+    x.folder = x.folder && S_ISDIR(st.st_mode);
     return_if_error(ig_parallel(c->v->threads ? c->v->threads : ig_cpus(), c->pack.nsources,
                                 check_each, &x, e));
-    if (x.folder) check_blobs(c);
+    if (x.folder) return_if_error(check_blobs(c, e));
     json_object_set_new(report, "sources",
                         json_string(x.folder
                                         ? (x.derived ? "compared with their recorded SHA-256"

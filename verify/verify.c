@@ -44,6 +44,20 @@ static ingot_status absorb(struct check *c, ingot_status status, int fd, ingot_e
     return INGOT_OK;
 }
 
+/* The frontier is a claim about the tree.  Where anything else is wrong it does not fit either, and
+ * says nothing new. */
+static ingot_status check_frontier(struct check *c, ingot_error *e)
+{
+    if (!c->has_digest || ig_check_failed(c)) return INGOT_OK;
+    const ingot_status status = ig_pack_prove(&c->pack, c->digest, e);
+    if (status != INGOT_ERR_CHECK) return status;
+    ig_check_bad(c, &(struct finding){.kind = "frontier",
+                                      .offset = c->pack.frontier,
+                                      .length = c->pack.nfrontier * IG_HASH,
+                                      .text = "is not that of the file's tree"});
+    return INGOT_OK;
+}
+
 static ingot_status check_open_pack(struct check *c, const uint8_t *digest, json_t *report,
                                     ingot_error *e)
 {
@@ -54,6 +68,7 @@ static ingot_status check_open_pack(struct check *c, const uint8_t *digest, json
     }
     if (digest && c->has_digest && memcmp(digest, c->digest, IG_HASH) != 0)
         bad_digest(c, "digest", digest, c->digest, "digest of the whole file");
+    return_if_error(check_frontier(c, e));
     return c->v->source ? ig_check_sources(c, report, e) : INGOT_OK;
 }
 

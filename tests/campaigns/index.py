@@ -7,7 +7,6 @@ seal repaired, as somebody could who may write to the store: then what the index
 lie of theirs, so only that nothing crashes or hangs is asked for.  INGOT is the program.
 """
 
-import argparse
 import json
 import os
 import random
@@ -17,34 +16,19 @@ import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "interop"))
+import lab
+
+sys.path.insert(0, os.path.join(lab.HERE, "..", "interop"))
 from xxh3 import xxh3_128  # noqa: E402
 
-INGOT = os.environ.get("INGOT", "ingot")
 PAGE = 4096
 MODELS = 30
-
-
-def tiny_model(folder, number):
-    """One file, one to three tensors: every pack has another digest and other dtypes."""
-    os.makedirs(folder)
-    header, data = {}, b""
-    for i in range(1 + number % 3):
-        body = bytes((number * 7 + i + k) % 256 for k in range(4 * (number + 1)))
-        dtype, width = [("F32", 4), ("F16", 2), ("U8", 1)][(number + i) % 3]
-        header[f"t{i}"] = {"dtype": dtype, "shape": [len(body) // width],
-                           "data_offsets": [len(data), len(data) + len(body)]}
-        data += body
-    text = json.dumps(header).encode()
-    with open(os.path.join(folder, "model.safetensors"), "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + data)
 
 
 def run(store, *args):
     """Status and output.  A signal is negative; a command that hangs is a finding too."""
     try:
-        done = subprocess.run([INGOT, *args], capture_output=True, timeout=60, check=False,
+        done = subprocess.run([lab.INGOT, *args], capture_output=True, timeout=60, check=False,
                               env={**os.environ, "INGOT_STORE": store})
     except subprocess.TimeoutExpired:
         return -99, b""
@@ -116,10 +100,7 @@ def questions(store):
 
 
 def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("--full", action="store_true")
-    p.add_argument("--seed", type=int, default=1)
-    a = p.parse_args()
+    a = lab.arguments()
     rng = random.Random(a.seed)
     total = 3000 if a.full else 150
     top = tempfile.mkdtemp(prefix="ingot-index.")
@@ -129,7 +110,7 @@ def main():
         index = os.path.join(store, "index.mdb")
         for i in range(MODELS):
             folder = os.path.join(top, "src", f"m{i}")
-            tiny_model(folder, i)
+            lab.tiny_model(folder, i)
             for s in (store, other)[:1 + (i < 3)]:
                 status, _ = run(s, "convert", "--no-config", "-n", f"team/m{i}", folder)
                 assert status == 0, f"convert says {status}"

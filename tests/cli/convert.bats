@@ -257,3 +257,16 @@ REV=5555555555555555555555555555555555555555
     [ "$(wc -l <<<"$stderr")" -eq 1 ]
     json 1 <<<"$output"
 }
+
+@test "convert: an index that names more missing files than a message holds" {
+    fx p3 many
+    "$PYTHON" - many/model.safetensors.index.json <<'END'
+import json, sys
+names = {f"t{i}": f"{i:06}-{'x' * 200}.safetensors" for i in range(30000)}
+json.dump({"weight_map": names}, open(sys.argv[1], "w"))
+END
+    run --separate-stderr timeout 20 "$INGOT" convert many
+    [ "$status" -eq 3 ]
+    one_error_line
+    grep -q "0 of 30000 shards found" <<<"$stderr"
+}

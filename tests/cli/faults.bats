@@ -85,6 +85,64 @@ TWO=model-00002-of-00002
     accept -- ingot convert m
 }
 
+@test "D01 what cannot be looked at is not taken for absent" {
+    ingot tag -q seed dir/name
+    for rule in stat:names/dir:1:EIO stat:dir/name:1:EIO stat:packs/:1:EIO pread:dir/name:1:EIO \
+        open:dir/name:1:EACCES readdir:names:1:EIO; do
+        for command in "gc --all-ages" "tag seed dir2/other"; do
+            # tag knows the name, which is enough, and looks at one pack only
+            [[ $rule$command != [po]*tag* && $rule$command != *packs*tag* ]] || continue
+            # shellcheck disable=SC2086
+            reject 4 "store/(names|packs)" -- shimmed "$rule" "$INGOT" $command
+        done
+    done
+    accept -- ingot gc --all-ages
+    digest dir/name
+}
+
+@test "D01 a pack that cannot be read stops gc where it may be a parent, a damaged one does not" {
+    fx p3s m
+    ingot convert -q m
+    ingot convert -q --dtype f32 m
+    parent=$(pack m)
+    ingot rm -q m
+    ingot gc --all-ages
+    [ -e "$parent" ]
+    rm "$INGOT_STORE/index.mdb"
+    before=$(store_state)
+    for rule in "pread:$(basename "$parent"):*:EIO" "open:$(basename "$parent"):*:EACCES"; do
+        reject 4 "$(basename "$parent")" 'nothing is freed' -- shimmed "$rule" "$INGOT" gc --all-ages
+    done
+    [ "$(store_state)" = "$before" ]
+    patch "$parent" 0
+    ingot gc --all-ages
+    [ ! -e "$parent" ]
+    verified
+}
+
+@test "D01 a source that cannot be read is not taken for another kind of file" {
+    fx p3s m
+    echo '{"mediaType":"application/vnd.dev.sigstore.bundle.v0.3+json"}' >m/model.sig
+    ln -s ../m linked && mkdir l && cp -r m/* l && mv l/config.json c && ln -s ../c l/config.json
+    for rule in pread:model.sig:1:EIO pread:model.sig:2:EIO pread:m/config.json:1:EIO \
+        pread:index.json:1:EIO; do
+        reject 4 'm/' EIO -- shimmed "$rule" "$INGOT" convert m
+    done
+    reject 4 config.json EIO -- shimmed "stat:l/config.json:2:EIO" "$INGOT" convert l
+    accept -- ingot convert m
+    [ -n "$(ls "$INGOT_STORE"/packs/*.sigs)" ]
+}
+
+@test "D01 what verify --source cannot read does not pass for equal" {
+    fx p3s original
+    ingot convert -q -n m original
+    ingot verify --source original m
+    for rule in stat:original:1:EIO stat:original/config.json:1:EIO open:original/config.json:1:EIO \
+        pread:original/config.json:1:EIO "open:original/$ONE:1:EACCES" "pread:original/$ONE:1:EIO"; do
+        reject 4 'original' -- shimmed "$rule" "$INGOT" verify --source original m
+    done
+}
+
 @test "D04 no space left, at every write" {
     fx p3 m
     for nth in 1 2 3 4 5 6 7 8; do
@@ -107,6 +165,10 @@ TWO=model-00002-of-00002
     reject 4 space -- shimmed "fallocate:store/:1:ENOSPC;ftruncate:store/:1:ENOSPC" \
         "$INGOT" convert m
     accept -- shimmed "fallocate:store/:*:EOPNOTSUPP" "$INGOT" convert m
+    for f in blocks g10 small; do # padding behind the last row, which nobody writes
+        fx $f $f
+        accept -- shimmed "fallocate:store/:*:EOPNOTSUPP" "$INGOT" convert -n n/$f $f
+    done
 }
 
 @test "D04 errors that only fsync, close, link or rename report" {
@@ -203,6 +265,14 @@ TWO=model-00002-of-00002
         reject 4 out -- shimmed "$rule" "$INGOT" export m out
         [ ! -e out ] || [ -z "$(ls -A out)" ]
     done
+    nth=1 # every fsync, those of the folders and of the one around them too
+    while ! shimmed "fsync:$PWD:$nth:EIO" "$INGOT" export m out 2>err; do
+        grep -q "^ingot export: [^ ]*: cannot flush.*EIO" err || flunk "fsync $nth: $(cat err)"
+        [ ! -e out ] || flunk "fsync $nth: out is there"
+        nth=$((nth + 1))
+    done
+    [ "$nth" -gt 3 ]
+    rm -r out
     for rule in fsync:out:1:EIO close:out:1:EIO; do
         run --separate-stderr shimmed "$rule" "$INGOT" export m out
         echo "$rule: $status $stderr"

@@ -13,9 +13,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static inline void check(bool good)
+#define check(good) check_at((good), #good, __FILE__, __LINE__)
+static inline void check_at(bool good, const char *what, const char *file, int line)
 {
-    if (!good) abort();
+    if (good) return;
+    fprintf(stderr, "%s:%d: not true: %s\n", file, line, what);
+    abort();
 }
 
 /* Text that goes to a terminal as it is. */

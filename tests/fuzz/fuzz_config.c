@@ -36,10 +36,12 @@ static const struct {
     {"m.layers.1.self_attn.k_proj.weight", IG_BF16, 2, {64, 128}},
     {"m.layers.2.self_attn.kv_scale", IG_F32, 1, {1}},
     {"m.layers.2.self_attn.qkv_proj.weight", IG_BF16, 2, {64, 128}},
+    {"m.layers.3.mlp.up_proj.weight", IG_F8_E4M3, 2, {8, 8}},
     {"n.input_scale", IG_F32, 0, {0}},
     {"n.weight", IG_U8, 2, {64, 128}},
     {"n.weight_scale", IG_F8_E4M3, 2, {64, 16}},
     {"n.weight_scale_2", IG_F32, 0, {0}},
+    {"o.weight_scale", IG_F32, 0, {0}},
     {"p.weight_packed", IG_I32, 2, {256, 64}},
     {"p.weight_scale", IG_BF16, 2, {256, 4}},
     {"p.weight_zero_point", IG_I32, 2, {32, 4}},
@@ -48,11 +50,14 @@ static const struct {
     {"q.weight", IG_F8_E4M3, 2, {300, 256}},
     {"q.weight_scale", IG_F32, 2, {300, 1}},
     {"r.weight", IG_F8_E4M3, 2, {300, 260}},
+    {"r.weight_scale", IG_F32, 2, {3, 3}},
     {"r.weight_scale_inv", IG_F32, 2, {3, 3}},
     {"s.input_global_scale", IG_F32, 1, {1}},
     {"s.weight_global_scale", IG_F32, 1, {1}},
     {"s.weight_packed", IG_U8, 2, {64, 128}},
     {"s.weight_scale", IG_F8_E4M3, 2, {64, 16}},
+    {"t.weight", IG_F8_E4M3, 2, {8, 8}},
+    {"x8", IG_F8_E8M0, 1, {8}},
 };
 enum { TENSORS = sizeof tensors / sizeof tensors[0] };
 

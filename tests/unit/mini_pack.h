@@ -21,7 +21,13 @@ struct mini_pack {
     uint8_t sha256[IG_HASH]; /* of each source */
     uint8_t content[IG_HASH];
     bool derived;
-    uint8_t from[IG_HASH]; /* when derived */
+    uint8_t from[IG_HASH];  /* when derived */
+    const char *derivation; /* instead, as text */
+    uint32_t flags[3];      /* of the first tensors; a view covers those before it, gaps too */
+    uint32_t sources[3];    /* they came from */
+    uint32_t roles[2];      /* of two links of the first tensor to itself; 0: none */
+    uint32_t extras;        /* optional regions of an unknown type */
+    bool idle_dtype;        /* one more than is used */
 };
 
 struct mini_region {
@@ -45,7 +51,9 @@ static inline void mini_manifest(struct mini_region *r, const struct mini_pack *
     ig_hex(sha, m->sha256, IG_HASH);
     int n = snprintf(text, sizeof text,
                      "{\"content\":\"ingot-content-v1:%s\",\"derivation\":", content);
-    if (m->derived)
+    if (m->derivation)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s", m->derivation);
+    else if (m->derived)
         n += snprintf(text + n, sizeof text - (size_t)n,
                       "{\"from\":\"ingot-content-v1:%s\",\"kind\":\"dtype\"}", from);
     else
@@ -62,15 +70,19 @@ static inline void mini_manifest(struct mini_region *r, const struct mini_pack *
 
 static inline void mini_rows(struct mini_region *regions, const struct mini_pack *m)
 {
-    const uint64_t dim = 16;
     for (uint32_t i = 0; i < m->ntensors; i++) {
+        const uint32_t flags = i < 3 ? m->flags[i] : 0;
+        const bool view = flags & IG_ROW_VIEW;
+        const uint64_t dim = view ? (i - 1) * SMALL_ALIGN / 4 + 16 : 16;
         const size_t len = strlen(m->tensors[i]);
         uint8_t row[ROW_SIZE] = {0};
         ig_put64(row + ROW_NAME, regions[REGION_STRINGS].bytes);
         ig_put32(row + ROW_NAME_LEN, (uint32_t)len);
         ig_put64(row + ROW_SHAPE, i);
         ig_put32(row + ROW_RANK, 1);
-        ig_put64(row + ROW_OFFSET, (uint64_t)i * SMALL_ALIGN);
+        ig_put32(row + ROW_FLAGS, flags);
+        ig_put32(row + ROW_SOURCE, view ? IG_NONE : i < 3 ? m->sources[i] : 0);
+        ig_put64(row + ROW_OFFSET, view ? 0 : (uint64_t)i * SMALL_ALIGN);
         ig_put64(row + ROW_BYTES, 4 * dim);
         ig_sha256(row + ROW_DIGEST, m->tensors[i], len);
         mini_append(&regions[REGION_ROWS], row, sizeof row);
@@ -79,27 +91,41 @@ static inline void mini_rows(struct mini_region *regions, const struct mini_pack
         ig_put64(shape, dim);
         mini_append(&regions[REGION_SHAPES], shape, sizeof shape);
     }
+    if (m->roles[0]) ig_put32(regions[REGION_ROWS].data + ROW_NLINKS, 2);
+    for (uint32_t i = 0; i < 2 && m->roles[0]; i++) {
+        uint8_t link[LINK_SIZE] = {0};
+        ig_put32(link + LINK_ROLE, m->roles[i]);
+        ig_put32(link + LINK_GRAN, IG_GRAN_TENSOR);
+        ig_put32(link + LINK_BLOB, IG_NONE);
+        mini_append(&regions[REGION_LINKS], link, sizeof link);
+    }
     uint8_t dtype[DTYPE_SIZE] = {0}, extent[EXTENT_SIZE] = {0};
     ig_put64(dtype + DTYPE_NAME, regions[REGION_STRINGS].bytes);
     ig_put32(dtype + DTYPE_NAME_LEN, 3);
     ig_put32(dtype + DTYPE_BITS, 32);
     mini_append(&regions[REGION_DTYPES], dtype, sizeof dtype);
     mini_append(&regions[REGION_STRINGS], "F32", 3);
+    if (m->idle_dtype) {
+        ig_put64(dtype + DTYPE_NAME, regions[REGION_STRINGS].bytes);
+        ig_put32(dtype + DTYPE_BITS, 64);
+        mini_append(&regions[REGION_DTYPES], dtype, sizeof dtype);
+        mini_append(&regions[REGION_STRINGS], "F64", 3);
+    }
     ig_put64(extent + EXTENT_OFFSET, WEIGHTS_AT);
-    ig_put64(extent + EXTENT_BYTES, (uint64_t)(m->ntensors - 1) * SMALL_ALIGN + 4 * dim);
+    ig_put64(extent + EXTENT_BYTES, (uint64_t)(m->ntensors - 1) * SMALL_ALIGN + 64);
     ig_put32(extent + EXTENT_FLAGS, IG_EXTENT_SMALL);
     mini_append(&regions[REGION_EXTENTS], extent, sizeof extent);
 }
 
 /* The region table and the regions behind it; returns the size of the file. */
-static inline uint64_t mini_tail(struct mini_region *regions, struct mini_region *table,
-                                 uint64_t tail)
+static inline uint64_t mini_tail(struct mini_region *regions, uint32_t extras,
+                                 struct mini_region *table, uint64_t tail)
 {
     static const uint64_t sizes[REGION_TYPES] = REGION_RECORD_SIZES;
     uint64_t at = tail + 2 * IG_PAGE;
     uint8_t head[REGION_HEAD] = {0};
     memcpy(head, REGION_MAGIC, 8);
-    ig_put32(head + 8, REGION_TYPES - 1);
+    ig_put32(head + 8, REGION_TYPES - 1 + extras);
     ig_put32(head + 12, REGION_RECORD);
     mini_append(table, head, sizeof head);
     for (uint32_t type = 1; type < REGION_TYPES; type++) {
@@ -112,6 +138,12 @@ static inline uint64_t mini_tail(struct mini_region *regions, struct mini_region
         ig_xxh128(r + 32, regions[type].data, regions[type].bytes);
         mini_append(table, r, sizeof r);
         at = ig_round_up(at + regions[type].bytes, IG_PAGE);
+    }
+    for (uint32_t i = 0; i < extras; i++) {
+        uint8_t r[REGION_RECORD] = {77};
+        ig_put64(r + 8, at);
+        ig_xxh128(r + 32, "", 0);
+        mini_append(table, r, sizeof r);
     }
     ig_put64(table->data + 16, ig_xxh64(table->data, table->bytes));
     return at;
@@ -146,7 +178,7 @@ static inline ingot_status mini_pack_write(int fd, const struct mini_pack *m, in
     uint64_t frontier = tail / IG_PAGE % IG_FAN;
     if (tail / IG_PAGE + 64 > IG_FAN) frontier += tail / IG_PAGE / IG_FAN % IG_FAN;
     for (uint64_t i = 0; i < frontier; i++) mini_append(&regions[REGION_FRONTIER], zeros, IG_HASH);
-    const uint64_t size = mini_tail(regions, &table, tail);
+    const uint64_t size = mini_tail(regions, m->extras, &table, tail);
     mini_superblock(sb, size, tail);
     ingot_status status = ftruncate(fd, (off_t)size) == 0 ? INGOT_OK : INGOT_ERR_IO;
     if (status == INGOT_OK) status = ig_pwrite(fd, "pack", sb, IG_PAGE, 0, e);

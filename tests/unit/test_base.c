@@ -57,6 +57,8 @@ static void test_message_is_printable_whatever_it_quotes(void **state)
     ig_fail(&e, INGOT_ERR_INPUT, "%s: \xc3\xa9 bad", "a\nb\x1b[2J\xff\xc3");
     assert_string_equal(e.message, "a?b?[2J??: \xc3\xa9 bad");
     assert_true(ig_utf8_valid(e.message, strlen(e.message)));
+    ig_fail(&e, INGOT_ERR_INPUT, "%s", "\xc2\x9b\x32J\xc2\xa0"); /* a C1 control, a space */
+    assert_string_equal(e.message, "??2J\xc2\xa0");
 }
 
 static void test_long_message_is_marked(void **state)

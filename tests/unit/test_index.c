@@ -248,6 +248,66 @@ static void test_other_version_and_length(void **state)
     free(path);
 }
 
+/* Whoever may write the store can make the hash right: LMDB must not see such pages. */
+static void test_spoiled_pages_behind_a_right_hash(void **state)
+{
+    const struct ig_store *s = *state;
+    struct ig_index want, got;
+    struct stat st;
+    ingot_error e;
+    char *path = index_path(s);
+    fill(s, 4);
+    load(s, &want);
+    const int fd = open(path, O_RDWR);
+    assert_int_equal(fstat(fd, &st), 0);
+    const size_t all = (size_t)st.st_size, length = all - SEAL_BYTES;
+    uint8_t *data = malloc(2 * all), *spoiled = data + all, hash[16];
+    size_t refused = 0, n = 0;
+    assert_int_equal(ig_pread(fd, path, data, all, 0, NULL), INGOT_OK);
+    for (size_t i = 0; i < length; i++) {
+        if (data[i] == 0 && i % IG_PAGE > 256) continue;
+        static const uint8_t flips[] = {1, 0x80, 0xff};
+        memcpy(spoiled, data, all);
+        spoiled[i] ^= flips[i % sizeof flips];
+        memset(spoiled + length + SEAL_XXH, 0, sizeof hash);
+        ig_xxh128(hash, spoiled, all);
+        memcpy(spoiled + length + SEAL_XXH, hash, sizeof hash);
+        assert_int_equal(ig_pwrite(fd, path, spoiled, all, 0, NULL), INGOT_OK);
+        const ingot_status status = ig_index_read(s, &got, &e);
+        assert_true(status == INGOT_OK || status == INGOT_ERR_PACK);
+        refused += status != INGOT_OK;
+        n++;
+        ig_index_free(&got);
+    }
+    assert_true(refused > 100 && n > 1000);
+    free(data);
+    close(fd);
+    ig_index_free(&want);
+    free(path);
+}
+
+/* Text of an index goes to terminals. */
+static void test_kind_that_is_no_text(void **state)
+{
+    const struct ig_store *s = *state;
+    struct ig_index index, got;
+    ingot_error e;
+    fill(s, 1);
+    load(s, &index);
+    static const char *const kinds[] = {"\x1b[2J", "\xc2\x9b[2J", "\xff", "a\nb"};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        snprintf(index.packs[0].kind, sizeof index.packs[0].kind, "%s", kinds[i]);
+        assert_int_equal(ig_index_write(s, &index, 0, &e), INGOT_OK);
+        assert_int_equal(ig_index_read(s, &got, &e), INGOT_ERR_PACK);
+    }
+    /* As summaries hold it. */
+    snprintf(index.packs[0].kind, sizeof index.packs[0].kind, "a\\nb");
+    assert_int_equal(ig_index_write(s, &index, 0, &e), INGOT_OK);
+    assert_int_equal(ig_index_read(s, &got, &e), INGOT_OK);
+    ig_index_free(&got);
+    ig_index_free(&index);
+}
+
 static void test_damaged_pack_is_listed(void **state)
 {
     const struct ig_store *s = *state;
@@ -486,6 +546,8 @@ int main(void)
         store_test(test_flipped_bits_anywhere),
         store_test(test_truncated_grown_and_foreign_files),
         store_test(test_other_version_and_length),
+        store_test(test_spoiled_pages_behind_a_right_hash),
+        store_test(test_kind_that_is_no_text),
         store_test(test_damaged_pack_is_listed),
         store_test(test_E01_long_names),
         store_test(test_E04_map_grows),

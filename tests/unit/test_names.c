@@ -10,6 +10,7 @@
 #include "tests/unit/store_dir.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 static const uint8_t one[IG_HASH] = {1}, two[IG_HASH] = {2};
 
@@ -241,6 +242,27 @@ static void test_nearest(void **state)
     }
 }
 
+/* Two processes, two names that exclude each other: one of them gets its own. */
+static void test_written_at_once(void **state)
+{
+    const struct ig_store *s = *state;
+    static const char *const pairs[][2] = {{"x", "X"}, {"a/b", "a"}, {"c", "c"}};
+    for (int i = 0; i < 60; i++) {
+        const char *const *pair = pairs[i % 3];
+        int status, won = 0;
+        for (int k = 0; k < 2; k++)
+            if (fork() == 0) _exit(ig_name_write(s, pair[k], k ? two : one, false, NULL));
+        for (int k = 0; k < 2; k++) {
+            assert_true(wait(&status) > 0 && WIFEXITED(status));
+            assert_true(WEXITSTATUS(status) == INGOT_OK || WEXITSTATUS(status) == INGOT_ERR_EXISTS);
+            won += WEXITSTATUS(status) == INGOT_OK;
+        }
+        assert_int_equal(won, 1);
+        if (ig_name_remove(s, pair[0], NULL) != INGOT_OK)
+            assert_int_equal(ig_name_remove(s, pair[1], NULL), INGOT_OK);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +276,7 @@ int main(void)
         store_test(test_malformed_files),
         store_test(test_list),
         store_test(test_nearest),
+        store_test(test_written_at_once),
     };
     return cmocka_run_group_tests_name("names", tests, NULL, NULL);
 }

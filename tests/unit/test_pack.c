@@ -9,9 +9,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "store/format.h"
+#include "store/pack_private.h"
+#include "tests/unit/mini_pack.h"
 #include "tests/unit/store_dir.h"
-#include "verify/verify.h"
+#include "verify/check.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -253,6 +254,113 @@ static void test_superblock_rules(void **state)
     assert_true(is_good(f, IG_LEVEL_FULL));
 }
 
+static ingot_status reopen(const char *path, const struct mini_pack *m, struct ig_pack *p,
+                           ingot_error *e)
+{
+    const int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
+    assert_int_equal(mini_pack_write(fd, m, e), INGOT_OK);
+    close(fd);
+    return ig_pack_open(path, p, e);
+}
+
+/* Packs that are right but for one rule of ingot-pack(5). */
+static void test_table_rules(void **state)
+{
+    const struct fixture *f = *state;
+    static const char *const names[] = {"a", "b"};
+    static const struct {
+        struct mini_pack m;
+        const char *says; /* NULL: it opens */
+    } cases[] = {
+        {{.derivation = "{\"kind\":\"identity\"}"}, NULL},
+        {{.derivation = "{\"a\":[9007199254740991,-1,true],\"kind\":\"identity\"}"}, NULL},
+        {{.derivation = "{\"a\":[9007199254740992],\"kind\":\"identity\"}"}, "canonical"},
+        {{.derivation = "{\"a\":{\"b\":1.5},\"kind\":\"identity\"}"}, "canonical"},
+        {{.derivation = "{\"a\":100000000000000000000.0,\"kind\":\"identity\"}"}, "canonical"},
+        {{.derivation = "{\"kind\":\"identity\",\"\xc3\xa9\":1}"}, "canonical"},
+        {{.derivation = "{\"kind\":\"identity\\u0000x\"}"}, "canonical"},
+        {{.derivation = "{\"kind\": \"identity\"}"}, "canonical"},
+        {{.idle_dtype = true}, "a dtype that neither"},
+        {{.extras = 1}, NULL},
+        {{.extras = 2}, "two regions of type 77"},
+        {{.roles = {IG_ROLE_WEIGHT, IG_ROLE_INPUT}}, NULL},
+        {{.roles = {IG_ROLE_INPUT, IG_ROLE_WEIGHT}}, "link 1: out of order"},
+        {{.roles = {IG_ROLE_INPUT, IG_ROLE_INPUT}}, "link 1: out of order"},
+    };
+    char *path = ig_format("%s/mini.ingot", f->dir);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct mini_pack m = cases[i].m;
+        struct ig_pack p;
+        ingot_error e = {0};
+        m.tensors = names;
+        m.ntensors = 2;
+        m.source = "m.safetensors";
+        const ingot_status status = reopen(path, &m, &p, &e);
+        if (!cases[i].says && status != INGOT_OK) fail_msg("case %zu: %s", i, e.message);
+        if (cases[i].says && (status != INGOT_ERR_PACK || !strstr(e.message, cases[i].says)))
+            fail_msg("case %zu: \"%s\", expected %s", i, e.message, cases[i].says);
+        ig_pack_close(&p);
+    }
+    free(path);
+}
+
+/* Is this among what a check of the structure finds? */
+static bool finds(const char *path, const char *text)
+{
+    const struct ig_verify v = {.level = IG_LEVEL_QUICK, .self = true};
+    json_t *r, *b;
+    size_t i;
+    bool found = false;
+    assert_int_equal(ig_verify_pack(path, "m", NULL, &v, &r, NULL), INGOT_OK);
+    json_array_foreach(json_object_get(r, "bad"), i, b)
+    {
+        const char *is = json_string_value(json_object_get(b, "text"));
+        found = found || (is && strstr(is, text));
+    }
+    json_decref(r);
+    return found;
+}
+
+static void test_copies_and_views(void **state)
+{
+    const struct fixture *f = *state;
+    static const char *const twice[] = {"a", "a"}, *const three[] = {"a", "b", "v"};
+    struct mini_pack m = {.tensors = twice, .ntensors = 2, .source = "m", .second = "n"};
+    struct ig_pack p;
+    ingot_error e;
+    char *path = ig_format("%s/mini.ingot", f->dir);
+    m.flags[1] = IG_ROW_SHADOW;
+    assert_int_equal(reopen(path, &m, &p, &e), INGOT_ERR_PACK);
+    assert_non_null(strstr(e.message, "a copy from its own source"));
+    m.sources[1] = 1;
+    assert_int_equal(reopen(path, &m, &p, &e), INGOT_OK);
+    assert_int_equal(ig_pack_find(&p, "a", 1), 0);
+    assert_int_equal(ig_pack_find_in(&p, "a", 1, 0), 0);
+    assert_int_equal(ig_pack_find_in(&p, "a", 1, 1), 1);
+    assert_int_equal(ig_pack_find_in(&p, "a", 1, 2), IG_NONE);
+    ig_pack_close(&p);
+    assert_false(finds(path, "a shadow row in a derived pack"));
+    m.derived = true;
+    assert_int_equal(reopen(path, &m, &p, &e), INGOT_OK);
+    ig_pack_close(&p);
+    assert_true(finds(path, "a shadow row in a derived pack"));
+    m = (struct mini_pack){.tensors = three, .ntensors = 3, .source = "m"};
+    m.flags[2] = IG_ROW_VIEW; /* of a, 192 bytes of nothing, and b */
+    assert_int_equal(reopen(path, &m, &p, &e), INGOT_OK);
+    ig_pack_close(&p);
+    assert_true(finds(path, "a view that does not cover whole tensors"));
+    static const char *const reserved[] = {"__metadata__"};
+    char *file = ig_format("%s/merged", f->dir);
+    const struct ig_export job = {.safetensors = file, .threads = 1};
+    m = (struct mini_pack){.tensors = reserved, .ntensors = 1, .source = "m"};
+    assert_int_equal(reopen(path, &m, &p, &e), INGOT_OK);
+    assert_int_equal(ig_export(&p, &job, NULL, &e), INGOT_ERR_PACK);
+    assert_int_equal(access(file, F_OK), -1);
+    ig_pack_close(&p);
+    free(file);
+    free(path);
+}
+
 /* Without the weights: the frontier and the tail's pages give the digest, or the tail is another.
  */
 static void test_tail_is_proven_from_its_frontier(void **state)
@@ -277,6 +385,62 @@ static void test_tail_is_proven_from_its_frontier(void **state)
     assert_int_equal(ig_pack_prove(&p, f->digest, &e), INGOT_OK);
     poke(f, weights, f->bytes[weights]);
     ig_pack_close(&p);
+}
+
+/* A tail that its own frontier does not prove: all else of the pack is right. */
+static void test_frontier_is_checked(void **state)
+{
+    const struct fixture *f = *state;
+    const struct ig_verify v = {.level = IG_LEVEL_FULL, .self = true, .threads = 1};
+    json_t *r = NULL;
+    forge(f, SB_MAY, 1ull << 63, 8); /* page 0 is another now, and nothing else knows it */
+    assert_int_equal(ig_verify_pack(f->path, "m", NULL, &v, &r, NULL), INGOT_OK);
+    const json_t *bad = json_object_get(r, "bad");
+    assert_int_equal(json_array_size(bad), 1);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(bad, 0), "kind")),
+                        "frontier");
+    json_decref(r);
+    forge(f, SB_MAY, 0, 8);
+    assert_true(is_good(f, IG_LEVEL_FULL));
+}
+
+/* Rows cost a file little: 200,000 that cover the same bytes must not cost their square, and no
+ * more of them may be hashed than are followed. */
+static void test_rows_upon_rows(void **state)
+{
+    enum { ROWS = 200000, BYTES = 2 * IG_PAGE };
+    uint64_t shape = BYTES;
+    uint8_t *rows = ig_array(ROWS, ROW_SIZE), extent[EXTENT_SIZE] = {0};
+    struct ig_pack_tables t = {.dtypes = {IG_U8}, .ndtypes = 1};
+    struct ig_verify v = {.level = IG_LEVEL_FULL};
+    (void)state;
+    ig_put64(extent + EXTENT_OFFSET, WEIGHTS_AT);
+    ig_put64(extent + EXTENT_BYTES, BYTES);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        uint8_t *r = rows + (size_t)i * ROW_SIZE;
+        ig_put32(r + ROW_NAME_LEN, 1);
+        ig_put32(r + ROW_RANK, 1);
+        ig_put32(r + ROW_FLAGS, i ? IG_ROW_VIEW : 0);
+        ig_put64(r + ROW_BYTES, BYTES);
+    }
+    t.regions[REGION_ROWS].data = rows;
+    t.regions[REGION_EXTENTS].data = extent;
+    t.regions[REGION_STRINGS].data = (uint8_t[]){'a'};
+    t.regions[REGION_SHAPES].data = (uint8_t *)&shape;
+    struct check c = {.v = &v, .bad = json_array()};
+    c.pack = (struct ig_pack){.nrows = ROWS, .nextents = 1, .t = &t};
+    c.pack.manifest = json_pack("{s:{s:s}}", "derivation", "kind", "dtype");
+    pthread_mutex_init(&c.lock, NULL);
+    alarm(60); /* it takes a blink */
+    assert_int_equal(ig_check_rows(&c, NULL), INGOT_OK);
+    alarm(0);
+    assert_int_equal(c.nrows, OVERLAPS);
+    assert_int_equal(json_array_size(c.bad) + c.bad_left_out, ROWS - OVERLAPS);
+    json_decref(c.pack.manifest);
+    json_decref(c.bad);
+    free(c.rows);
+    free(c.parts);
+    free(rows);
 }
 
 static void test_no_digest_is_no_proof(void **state)
@@ -307,7 +471,11 @@ int main(void)
         cmocka_unit_test(test_flip_is_placed),
         cmocka_unit_test(test_A05_truncation_is_refused_everywhere),
         cmocka_unit_test(test_superblock_rules),
+        cmocka_unit_test(test_table_rules),
+        cmocka_unit_test(test_copies_and_views),
         cmocka_unit_test(test_tail_is_proven_from_its_frontier),
+        cmocka_unit_test(test_frontier_is_checked),
+        cmocka_unit_test(test_rows_upon_rows),
         cmocka_unit_test(test_no_digest_is_no_proof),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

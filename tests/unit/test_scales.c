@@ -351,6 +351,43 @@ static void modelopt_mixed_precision(void **state)
     fx_clean(&f);
 }
 
+/* A link names a place that is there, or what would hold it. */
+static void places_that_are_not_there(void **state)
+{
+    (void)state;
+    char key[300], config[600];
+    memset(key, 'k', sizeof(key) - 1);
+    key[sizeof(key) - 1] = 0;
+    /* A key that is too long for a pointer: what holds it stands for it. */
+    snprintf(config, sizeof(config),
+             "{\"quantization_config\":{\"quant_method\":\"compressed-tensors\",\"config_groups\":{"
+             "\"%s\":{\"weights\":{\"num_bits\":8,\"type\":\"float\"}}}}}",
+             key);
+    fx_add(&f, W, IG_F8_E4M3, "64,128");
+    fx_add(&f, P ".weight_scale", IG_F32, "1");
+    fx_find(&f, config, NULL);
+    struct fx_want w = want(IG_GRAN_TENSOR, 0, 0, Q "/config_groups");
+    fx_expect(&f, P ".weight_scale", 0, &w);
+    fx_free(&f);
+    /* No quant_algo: the method declared what there is. */
+    fx_add(&f, W, IG_F8_E4M3, "64,128");
+    fx_add(&f, P ".weight_scale", IG_F32, "1");
+    fx_find(&f, "{\"quantization_config\":{\"quant_method\":\"modelopt\"}}", NULL);
+    w.op = IG_OP_UNKNOWN;
+    w.pointer = Q "/quant_method";
+    fx_expect(&f, P ".weight_scale", 0, &w);
+    fx_free(&f);
+    fx_add(&f, "a.weight", IG_F8_E4M3, "64,128");
+    fx_add(&f, "a.weight_scale", IG_F32, "");
+    fx_find(
+        &f, NULL,
+        HF("\"quant_algo\":\"MIXED_PRECISION\",\"quantized_layers\":{\"a\":{\"group_size\":1}}"));
+    w.blob = FX_HF;
+    w.subject = "a.weight";
+    w.pointer = "/quantization/quantized_layers/a";
+    fx_expect(&f, "a.weight_scale", 0, &w);
+}
+
 static void fbgemm_fp8(void **state)
 {
     (void)state;
@@ -444,6 +481,7 @@ int main(void)
         T(modelopt_fp8_blocks),
         T(modelopt_nvfp4_global_multiplies),
         T(modelopt_mixed_precision),
+        T(places_that_are_not_there),
         T(fbgemm_fp8),
         T(mxfp8_two_producers),
         T(gpt_oss_mxfp4),
