@@ -14,7 +14,7 @@
 #define LANES_MOST 8u
 /* Each worker has its own MiB; past these no disk is faster than they are. */
 #define THREADS_MOST 32u
-#define WRITERS_MOST 4u
+#define WRITERS      4u
 
 struct input {
     const char *path;
@@ -356,7 +356,7 @@ ingot_status ig_pass_run(struct ig_job *job, ingot_error *e)
     if (lanes == 0) lanes = 1;
     /* A direct write keeps its worker waiting for the disk, while others have hashing to do. */
     p.nworkers = threads;
-    if (job->out.past_cache >= 0) p.nworkers += threads < WRITERS_MOST ? threads : WRITERS_MOST;
+    if (job->out.past_cache >= 0) p.nworkers += WRITERS;
     unsigned slots = 2 * p.nworkers + 2;
     if (slots < 2 * lanes) slots = 2 * lanes;
     p.chunk = BUFFERS / slots < CHUNK_MOST ? BUFFERS / slots / IG_SPAN * IG_SPAN : CHUNK_MOST;

@@ -7,6 +7,7 @@
 #include "base/pipe.h"
 #include "verify/window.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ struct pass {
     struct check *c;
     uint8_t *buffers;
     size_t window;           /* room for one: WINDOW, less with many threads, or a smaller file */
+    uint64_t ahead;          /* how far the disk is asked to read before us */
     struct window *windows;  /* by slot */
     struct ig_tree tree;     /* of the file */
     struct open_row *open;   /* OVERLAPS of them */
@@ -49,6 +51,9 @@ static ingot_status stage_hash(void *ctx, struct ig_item *item, unsigned worker,
     w->n = c->pack.size - w->start < p->window ? (size_t)(c->pack.size - w->start) : p->window;
     w->back = w->start ? IG_PAGE : 0;
     w->data = p->buffers + item->slot * (p->window + IG_PAGE) + IG_PAGE;
+    /* Ask for what comes when every slot is through, so that a cold disk reads while we hash. */
+    (void)posix_fadvise(c->pack.fd, (off_t)(w->start + p->ahead), (off_t)p->window,
+                        POSIX_FADV_WILLNEED);
     return_if_error(ig_pread(c->pack.fd, c->pack.path, w->data - w->back, w->n + w->back,
                              w->start - w->back, e));
     return ig_window_hash(c, w, e);
@@ -134,6 +139,7 @@ ingot_status ig_check_pass(struct check *c, ingot_error *e)
     unsigned threads = c->v->threads ? c->v->threads : ig_cpus();
     const unsigned slots = size_windows(&p, threads);
     if (threads > slots) threads = slots;
+    p.ahead = 2ull * slots * p.window;
     ingot_status status = set_up(&p, threads, slots, e);
     if (status == INGOT_OK) {
         const struct ig_pipe pipe = {.ctx = &p,
