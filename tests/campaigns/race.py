@@ -194,8 +194,8 @@ def main():
     with lab.Lab("race") as box:
         all_duels = duels(box)
         for duel in all_duels:
-            duel.by_chance(50 if a.full else 1)
-            duel.by_design(rng, 80 if a.full else 1)
+            duel.by_chance(50 if a.full else 5 if duel is all_duels[0] else 1)
+            duel.by_design(rng, 50 if a.full else 1)
         rounds = sum(d.rounds for d in all_duels) + crowd(box, 50 if a.full else 2)
         print(f"race: {rounds} rounds at once, {sum(d.overtakings for d in all_duels)} overtakings: "
               f"{box.findings} findings (seed {a.seed}, {'full' if a.full else 'short'}, "

@@ -186,17 +186,27 @@ EOF
 @test "main: a signal ends a conversion with exit 4 and leaves nothing behind" {
     "$PYTHON" - <<'EOF'
 import struct
-size = 3 << 30
+size = 4 << 30
 header = b'{"w":{"dtype":"U8","shape":[%d],"data_offsets":[0,%d]}}' % (size, size)
 with open("big.safetensors", "wb") as f:
     f.write(struct.pack("<Q", len(header)) + header)
     f.truncate(8 + len(header) + size)
 EOF
-    for signal in INT TERM; do
-        run --separate-stderr timeout --preserve-status -s $signal 0.3 \
-            "$INGOT" convert -n big big.safetensors
+    # Not before it has begun, and not by a shell that has background jobs ignore SIGINT.
+    for signal in SIGINT SIGTERM; do
+        run --separate-stderr "$PYTHON" - "$signal" <<'EOF'
+import os, signal, subprocess, sys, time
+p = subprocess.Popen([os.environ["INGOT"], "convert", "-n", "big", "big.safetensors"],
+                     preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+while p.poll() is None and not os.path.isdir("store/packs"):
+    time.sleep(0.01)
+time.sleep(0.1)
+p.send_signal(signal.Signals[sys.argv[1]])
+sys.exit(p.wait() % 256)
+EOF
         [ "$status" -eq 4 ]
         [ "$stderr" = "ingot convert: cancelled; nothing was left behind" ]
         [ -z "$(find store -type f ! -name lock)" ]
+        rm -rf store
     done
 }
