@@ -124,7 +124,7 @@ static ingot_status set_up(struct pass *p, unsigned threads, unsigned slots, ing
     p->buffers = ig_pages(slots * (p->window + IG_PAGE));
     p->windows = ig_array(slots, sizeof *p->windows);
     p->open = ig_array(OVERLAPS, sizeof *p->open);
-    p->lanes = ig_array(threads, sizeof *p->lanes);
+    p->lanes = ig_array(threads, sizeof(void *));
     if (!p->buffers || !p->windows || !p->open || !p->lanes) return ig_no_memory(e);
     for (unsigned i = 0; i < threads && p->c->pack.size >= LANES_LEAST; i++)
         p->lanes[i] = ig_lanes_new(p->lanes[0]);

@@ -37,17 +37,39 @@ static uint8_t *large_index(const struct ig_store *s, size_t *length)
     return (uint8_t *)text;
 }
 
+/* Move the first leaf to the end of the file, where only its own bounds keep a node inside, and put
+ * behind it what would pass for its third node. */
+static uint8_t *with_leaf_last(uint8_t *map, size_t *length, size_t root)
+{
+    const size_t up = root + ig_get16(map + root + 16), from = ig_get32(map + up) * IG_PAGE;
+    const size_t to = *length, third = ig_get16(map + from + 20);
+    map = realloc(map, to + (size_t)2 * IG_PAGE);
+    assert_non_null(map);
+    memset(map + to + IG_PAGE, 0, IG_PAGE);
+    memcpy(map + to, map + from, IG_PAGE);
+    memcpy(map + to + IG_PAGE + 64, map + from + third,
+           IG_PAGE - third < 700 ? IG_PAGE - third : 700);
+    ig_put64(map + to, to / IG_PAGE);
+    ig_put32(map + up, (uint32_t)(to / IG_PAGE));
+    *length += (size_t)2 * IG_PAGE;
+    return map;
+}
+
 /* Offsets are those that index_walk.c names. */
 static void test_each_rule_of_the_pages(void **state)
 {
     size_t length;
     ingot_error e;
-    uint8_t *map = large_index(*state, &length), *copy = malloc(length);
+    uint8_t *map = large_index(*state, &length);
+    const size_t meta = ig_get64(map + IG_PAGE + 144) > ig_get64(map + 144) ? IG_PAGE : 0;
+    const size_t root = ig_get64(map + meta + 128) * IG_PAGE;
+    assert_int_equal(ig_index_walk(map, length, "x", &e), INGOT_OK);
+    assert_int_equal(ig_get16(map + root + 10), 1);
+    map = with_leaf_last(map, &length, root);
+    uint8_t *copy = malloc(length);
     assert_non_null(copy);
     assert_int_equal(ig_index_walk(map, length, "x", &e), INGOT_OK);
     const uint64_t pages = length / IG_PAGE, last = pages - 1;
-    const size_t meta = ig_get64(map + IG_PAGE + 144) > ig_get64(map + 144) ? IG_PAGE : 0;
-    const size_t root = ig_get64(map + meta + 128) * IG_PAGE;
     const size_t up = root + ig_get16(map + root + 16), next = root + ig_get16(map + root + 18);
     const size_t leaf = ig_get32(map + up) * IG_PAGE, node = leaf + ig_get16(map + leaf + 16);
     const size_t third = leaf + ig_get16(map + leaf + 20); /* the second is an origin's */
@@ -60,7 +82,6 @@ static void test_each_rule_of_the_pages(void **state)
             if (ig_get16(map + at + 4) == 1) other = big, big = at;
         }
     }
-    assert_int_equal(ig_get16(map + root + 10), 1);
     assert_true(other > 0 && ig_get16(map + leaf + 10) == 2);
     const size_t first = ig_get64(map + big + 8 + ORIGIN_KEY) * IG_PAGE;
     const struct {
@@ -106,7 +127,7 @@ static void test_each_rule_of_the_pages(void **state)
         {"leaf: node below upper", leaf + 14, 2, upper + 2},
         {"leaf: odd offset", leaf + 16, 2, node - leaf + 1},
         {"leaf: node at the end", leaf + 16, 2, IG_PAGE - 4},
-        {"leaf: node behind the end", leaf + 16, 2, IG_PAGE + 64},
+        {"leaf: node behind the end", leaf + 20, 2, IG_PAGE + 64},
         {"leaf: two nodes in one place", leaf + 16, 2, third - leaf},
         {"leaf: a value over the next", third, 4, ig_get32(map + third) + 64},
         {"leaf: a value outside", node, 4, IG_PAGE},
