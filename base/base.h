@@ -125,6 +125,9 @@ struct ig_tree {
 };
 void ig_tree_init(struct ig_tree *t);
 ingot_status ig_tree_add(struct ig_tree *t, const uint8_t *leaves, uint64_t n, ingot_error *e);
+/* The same with hashes of a level above the leaves; below it nothing is open. */
+ingot_status ig_tree_add_nodes(struct ig_tree *t, unsigned level, const uint8_t *nodes, uint64_t n,
+                               ingot_error *e);
 /* Digest (SHA-256 of the descriptor) of a file of `size` bytes whose
  * ceil(size / 4096) leaves were added.  Flushes the last blocks into the sink. */
 ingot_status ig_tree_digest(struct ig_tree *t, uint64_t size, uint8_t out[IG_HASH], ingot_error *e);

@@ -17,6 +17,7 @@ int ig_cmd_tag(int argc, char **argv);
 int ig_cmd_rm(int argc, char **argv);
 int ig_cmd_gc(int argc, char **argv);
 int ig_cmd_reindex(int argc, char **argv);
-int ig_cmd_devices(int argc, char **argv); /* loader/ */
+int ig_cmd_load(int argc, char **argv); /* loader/ */
+int ig_cmd_devices(int argc, char **argv);
 
 #endif

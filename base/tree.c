@@ -46,6 +46,12 @@ ingot_status ig_tree_add(struct ig_tree *t, const uint8_t *leaves, uint64_t n, i
     return add(t, 0, leaves, n, e);
 }
 
+ingot_status ig_tree_add_nodes(struct ig_tree *t, unsigned level, const uint8_t *nodes, uint64_t n,
+                               ingot_error *e)
+{
+    return add(t, level, nodes, n, e);
+}
+
 ingot_status ig_tree_digest(struct ig_tree *t, uint64_t size, uint8_t out[IG_HASH], ingot_error *e)
 {
     uint8_t root[IG_HASH] = {0};

@@ -124,4 +124,7 @@ INGOT_API ingot_status ingot_pack_read(const ingot_pack *pack, const ingot_tenso
 #ifdef __cplusplus
 }
 #endif
+
+#include "ingot_load.h"
+
 #endif

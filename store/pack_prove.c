@@ -54,9 +54,21 @@ static ingot_status add_tail(const struct ig_pack *p, struct ig_tree *t, uint8_t
     return INGOT_OK;
 }
 
-ingot_status ig_pack_prove(const struct ig_pack *p, const uint8_t digest[IG_HASH], ingot_error *e)
+bool ig_pack_frontier_is(const struct ig_pack *p, const struct ig_tree *t)
 {
-    uint8_t found[IG_HASH];
+    const uint8_t *hash = p->t->regions[REGION_FRONTIER].data;
+    uint64_t node = p->tail / IG_PAGE;
+    for (unsigned level = 0; ig_tree_nodes(p->size, level) > 1; level++, node /= IG_FAN) {
+        const size_t n = node % IG_FAN;
+        if (t->count[level] % IG_FAN != n || memcmp(t->block[level], hash, n * IG_HASH) != 0)
+            return false;
+        hash += n * IG_HASH;
+    }
+    return true;
+}
+
+ingot_status ig_pack_tail_digest(const struct ig_pack *p, uint8_t found[IG_HASH], ingot_error *e)
+{
     struct ig_tree *t = malloc(sizeof *t);
     uint8_t *window = ig_pages(WINDOW);
     ingot_status status = t && window ? INGOT_OK : ig_no_memory(e);
@@ -67,6 +79,13 @@ ingot_status ig_pack_prove(const struct ig_pack *p, const uint8_t digest[IG_HASH
     if (status == INGOT_OK) status = ig_tree_digest(t, p->size, found, e);
     free(t);
     free(window);
+    return status;
+}
+
+ingot_status ig_pack_prove(const struct ig_pack *p, const uint8_t digest[IG_HASH], ingot_error *e)
+{
+    uint8_t found[IG_HASH];
+    const ingot_status status = ig_pack_tail_digest(p, found, e);
     if (status != INGOT_OK || memcmp(found, digest, IG_HASH) == 0) return status;
     char wanted[65], is[65];
     ig_hex(wanted, digest, IG_HASH);

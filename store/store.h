@@ -118,6 +118,10 @@ bool ig_pack_is_derived(const struct ig_pack *p);
 /* Prove what was parsed, and with it every row's digest, against the pack's digest, without
  * reading the weights.  INGOT_ERR_CHECK when it is not that pack's tail. */
 ingot_status ig_pack_prove(const struct ig_pack *p, const uint8_t digest[IG_HASH], ingot_error *e);
+/* The digest that frontier and tail give: the pack's own, if its weights are what it says. */
+ingot_status ig_pack_tail_digest(const struct ig_pack *p, uint8_t digest[IG_HASH], ingot_error *e);
+/* Is this the state of the tree just before the tail? */
+bool ig_pack_frontier_is(const struct ig_pack *p, const struct ig_tree *t);
 /* The parts of the tail that hold something, for a check of all bytes; everything between them
  * must be zero.  At most IG_PARTS of them; returns how many.  Not sorted. */
 #define IG_PARTS 1100

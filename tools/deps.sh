@@ -5,7 +5,7 @@
 set -eu
 
 build="autoconf automake libtool pkg-config autoconf-archive gcc libc6-dev make xz-utils
-    liblmdb-dev libxxhash-dev libjansson-dev libssl-dev fsverity"
+    liblmdb-dev libxxhash-dev libjansson-dev libssl-dev liburing-dev fsverity"
 # Hashes several leaves at once; for Intel's and AMD's processors only.
 [ "$(uname -m)" != x86_64 ] || build="$build libipsec-mb-dev"
 test="git libcmocka-dev bats mandoc man-db shellcheck cppcheck clang clang-tidy clang-format

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ingot load: see ingot-load(1). */
+#include "base/cli.h"
+#include "base/cmds.h"
+#include "loader/cmd_load.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct args {
+    const char *device, *verify, *engine, *tensors, *rank;
+    uint64_t threads, repeat, memory;
+    bool drop;
+    char *names; /* of --tensors, cut at commas */
+    const char **list;
+};
+
+static int word_of(const char *word, const char *const *words, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(word, words[i]) == 0) return i;
+    return -1;
+}
+
+/* "a,b*,c" */
+static bool cut_names(struct args *a, struct ingot_load_options *o)
+{
+    size_t n = 1;
+    for (const char *s = a->tensors; *s; s++) n += *s == ',';
+    a->names = strdup(a->tensors);
+    a->list = ig_array(n, sizeof *a->list);
+    if (!a->names || !a->list) ig_cli_no_memory();
+    for (char *s = a->names, *end; s; s = end) {
+        end = strchr(s, ',');
+        if (end) *end++ = '\0';
+        if (*s) a->list[o->ntensors++] = s;
+    }
+    o->tensors = a->list;
+    return o->ntensors > 0;
+}
+
+/* -1 to go on, else the exit code. */
+static int read_args(struct ig_cli *cli, struct args *a, struct ingot_loader_options *l,
+                     struct ingot_load_options *o)
+{
+    char rest;
+    const int check = word_of(a->verify, ig_check_words, 3);
+    const int engine = word_of(a->engine, ig_engine_words, INGOT_ENGINES);
+    if (check < 0)
+        return ig_cli_usage(cli, "--verify %s: expected full, fast or off",
+                            ig_esc(a->verify, strlen(a->verify)).s);
+    if (engine < 0)
+        return ig_cli_usage(cli, "--engine %s: expected auto, ring, map or direct",
+                            ig_esc(a->engine, strlen(a->engine)).s);
+    if (a->rank && (sscanf(a->rank, "%u/%u%c", &o->rank, &o->ranks, &rest) != 2 || o->ranks == 0 ||
+                    o->rank >= o->ranks))
+        return ig_cli_usage(cli, "--rank %s: expected R/N with R below N",
+                            ig_esc(a->rank, strlen(a->rank)).s);
+    if (a->tensors && a->rank) return ig_cli_usage(cli, "--tensors and --rank exclude each other");
+    if (a->threads > 64) return ig_cli_usage(cli, "--threads: at most 64");
+    if (a->repeat < 1 || a->repeat > 1000000)
+        return ig_cli_usage(cli, "--repeat: expected a number from 1 on");
+    if (a->tensors && !cut_names(a, o)) return ig_cli_usage(cli, "--tensors: no name is given");
+    l->device = a->device;
+    l->threads = (unsigned)a->threads;
+    l->memory = a->memory;
+    l->engine = (ingot_engine)engine;
+    o->check = (ingot_check)check;
+    return -1;
+}
+
+/* ---- loads ---- */
+
+struct session {
+    const struct ig_cli *cli;
+    ingot_loader *loader;
+    ingot_pack *pack;
+    struct ingot_load_options options;
+    struct ig_progress progress;
+    bool drop;
+    json_t *report;
+};
+
+static void on_notice(void *ctx, const char *text)
+{
+    const struct session *s = ctx;
+    ig_cli_notice(s->cli, "%s", text);
+}
+
+static void on_progress(void *ctx, uint64_t done, uint64_t total)
+{
+    const struct session *s = ctx;
+    if (s->progress.update) s->progress.update(s->progress.ctx, done, total);
+}
+
+static int on_cancelled(void *ctx)
+{
+    const struct session *s = ctx;
+    return s->progress.cancelled && s->progress.cancelled(s->progress.ctx);
+}
+
+static void drop_cache(struct session *s)
+{
+    struct ig_residency r;
+    ig_residency_open(&r, s->pack->pack.fd);
+    const uint64_t left = ig_residency_drop(&r, s->pack->pack.size);
+    if (left)
+        ig_cli_notice(s->cli, "%s: %s of it are still in the page cache", s->pack->pack.path,
+                      ig_human(left).s);
+    json_object_set_new(s->report, "resident_before", json_integer((json_int_t)left));
+}
+
+static ingot_status load_once(struct session *s, ingot_error *e)
+{
+    ingot_load *load = NULL;
+    struct ingot_load_stats stats;
+    if (s->drop) drop_cache(s);
+    return_if_error(ingot_load_start(s->loader, s->pack, &s->options, &load, e));
+    const ingot_status status = ingot_load_wait(load, e);
+    ingot_load_get_stats(load, &stats);
+    json_array_append_new(json_object_get(s->report, "loads"), ig_load_json(&stats, status));
+    ingot_load_release(load);
+    return status;
+}
+
+static ingot_status run(struct session *s, uint64_t repeat, ingot_error *e)
+{
+    double ceiling = 0;
+    for (uint64_t i = 0; i < repeat; i++) return_if_error(load_once(s, e));
+    ingot_error ignored;
+    if (ig_loader_ceiling(s->loader, &ceiling, &ignored) == INGOT_OK && ceiling > 0)
+        json_object_set_new(s->report, "ceiling", json_real(ceiling));
+    return INGOT_OK;
+}
+
+static ingot_status load(struct session *s, const struct args *a, const char *model,
+                         struct ingot_loader_options *l, ingot_error *e)
+{
+    l->notice = on_notice;
+    l->ctx = s;
+    return_if_error(ingot_loader_open(l, &s->loader, e));
+    ingot_status status = ig_pack_api_open(s->cli->store, model, false, &s->pack, e);
+    if (status != INGOT_OK) return status;
+    s->report = ig_load_report(s->loader, s->pack, model, a->verify);
+    s->options.progress = on_progress;
+    s->options.cancelled = on_cancelled;
+    s->options.ctx = s;
+    s->progress = ig_progress_start(s->cli, "load");
+    status = run(s, a->repeat, e);
+    ig_progress_stop();
+    return status;
+}
+
+int ig_cmd_load(int argc, char **argv)
+{
+    struct args a = {.verify = "full", .engine = "auto", .repeat = 1};
+    struct ingot_loader_options l = {.size = sizeof l};
+    const struct ig_opt opts[] = {
+        {"device", 'd', IG_OPT_TEXT, &a.device},
+        {"verify", 0, IG_OPT_TEXT, &a.verify},
+        {"engine", 0, IG_OPT_TEXT, &a.engine},
+        {"tensors", 't', IG_OPT_TEXT, &a.tensors},
+        {"rank", 0, IG_OPT_TEXT, &a.rank},
+        {"threads", 0, IG_OPT_COUNT, &a.threads},
+        {"repeat", 0, IG_OPT_COUNT, &a.repeat},
+        {"drop-cache", 0, IG_OPT_FLAG, &a.drop},
+        {"limit-memory", 0, IG_OPT_COUNT, &a.memory},
+        IG_OPT_END,
+    };
+    struct ig_cli cli = {.usage = "[-d DEVICE] [--verify LEVEL] [-t NAMES | --rank R/N] MODEL"};
+    struct session s = {.cli = &cli, .options = {.size = sizeof s.options}};
+    int code = ig_cli_parse(&cli, argc, argv, opts, 1, 1);
+    if (code < 0) code = read_args(&cli, &a, &l, &s.options);
+    if (code < 0) {
+        ingot_error e = {0};
+        s.drop = a.drop;
+        const ingot_status status = load(&s, &a, cli.argv[0], &l, &e);
+        ingot_pack_close(s.pack);
+        ingot_loader_close(s.loader);
+        if (status == INGOT_OK) {
+            code = ig_cli_report(&cli, s.report, ig_load_print, 0);
+        } else {
+            if (!cli.json && s.report) ig_load_print(&cli, s.report);
+            json_decref(s.report);
+            code = ig_cli_fail(&cli, &e);
+        }
+    }
+    free(a.names);
+    free(a.list);
+    return code;
+}
