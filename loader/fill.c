@@ -9,6 +9,17 @@
 #include <errno.h>
 #include <unistd.h>
 
+#define SPIN 20e-6 /* seconds */
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
 /* Lock held.  The window of the next piece, when it may be claimed: its slot must have been given
  * back, and somebody must have looked whether it is cold. */
 static bool claimable(const struct ig_run *r)
@@ -35,6 +46,19 @@ struct claim {
     bool cold, uring;
 };
 
+/* Lock held, released meanwhile.  A slot comes back every few hundred microseconds, and to wake up
+ * takes long against that: look for a moment before sleeping. */
+static void wait_for_room(struct ig_run *r)
+{
+    const unsigned pulse = __atomic_load_n(&r->pulse, __ATOMIC_ACQUIRE);
+    const double until = ig_clock() + SPIN;
+    pthread_mutex_unlock(&r->lock);
+    while (__atomic_load_n(&r->pulse, __ATOMIC_ACQUIRE) == pulse && ig_clock() < until) relax();
+    pthread_mutex_lock(&r->lock);
+    if (__atomic_load_n(&r->pulse, __ATOMIC_ACQUIRE) == pulse)
+        pthread_cond_wait(&r->room, &r->lock);
+}
+
 /* Lock held.  One piece; of a cold window all that is left of it, for one thread queues them. */
 static bool claim(struct ig_run *r, struct claim *c)
 {
@@ -42,7 +66,7 @@ static bool claim(struct ig_run *r, struct claim *c)
         skip_empty(r);
         if (r->stop || r->claimed_window >= r->plan->n) return false;
         if (claimable(r)) break;
-        pthread_cond_wait(&r->moved, &r->lock);
+        wait_for_room(r);
     }
     const size_t w = r->claimed_window;
     const struct ig_window *k = &r->plan->list[w];
@@ -109,22 +133,22 @@ static ingot_status read_cold(struct ig_run *r, const struct claim *c, struct ig
 }
 
 static ingot_status fill(struct ig_run *r, const struct claim *c, struct ig_uring **uring,
-                         ingot_error *e)
+                         bool *direct, ingot_error *e)
 {
     const uint64_t base = r->plan->list[c->window].offset;
     uint8_t *slot = r->ring->memory + c->window % r->ring->slots * r->ring->window;
+    *direct = false;
+    return c->cold ? read_cold(r, c, uring, slot, base, direct, e)
+                   : read_plain(r, c, slot, base, e);
+}
+
+/* Lock held. */
+static void count(struct ig_run *r, const struct claim *c, bool direct)
+{
     uint64_t bytes = 0;
-    bool direct = false;
-    if (c->cold)
-        return_if_error(read_cold(r, c, uring, slot, base, &direct, e));
-    else
-        return_if_error(read_plain(r, c, slot, base, e));
     for (uint32_t i = 0; i < c->n; i++) bytes += c->reads[i].bytes;
-    pthread_mutex_lock(&r->lock);
     r->stats.read += bytes;
     r->stats.by_engine[direct ? INGOT_ENGINE_DIRECT : INGOT_ENGINE_RING] += bytes;
-    pthread_mutex_unlock(&r->lock);
-    return INGOT_OK;
 }
 
 void ig_fill_submit(struct ig_run *r)
@@ -163,10 +187,12 @@ void *ig_fill_worker(void *arg)
     pthread_mutex_lock(&r->lock);
     while (claim(r, &c)) {
         pthread_mutex_unlock(&r->lock);
-        const ingot_status status = fill(r, &c, &uring, &e);
+        bool direct;
+        const ingot_status status = fill(r, &c, &uring, &direct, &e);
         if (status != INGOT_OK) ig_run_fail(r, &e);
         pthread_mutex_lock(&r->lock);
         if (status != INGOT_OK) break;
+        count(r, &c, direct);
         r->left[c.window % IG_MARKS] -= c.n;
         if (r->left[c.window % IG_MARKS] > 0) continue;
         r->full[c.window % IG_MARKS] = true;

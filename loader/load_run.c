@@ -58,6 +58,18 @@ static void open_direct(struct ingot_load *l)
         notice(l, "direct reads are refused here; reading through the page cache");
 }
 
+/* Held for moments by a dozen threads: whoever finds it taken had better look again than sleep. */
+static void init_lock(struct ig_run *r)
+{
+    pthread_mutexattr_t attr;
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(&r->lock, &attr);
+    pthread_mutexattr_destroy(&attr);
+    pthread_cond_init(&r->moved, NULL);
+    pthread_cond_init(&r->room, NULL);
+}
+
 static ingot_status init_run(struct ingot_load *l, bool again, ingot_error *e)
 {
     struct ig_run *r = &l->run;
@@ -77,8 +89,7 @@ static ingot_status init_run(struct ingot_load *l, bool again, ingot_error *e)
                          .must_prove = l->level == IG_LOAD_FULL,
                          .tail_proven = l->pack->proven};
     memcpy(r->digest, l->pack->digest, IG_HASH);
-    pthread_mutex_init(&r->lock, NULL);
-    pthread_cond_init(&r->moved, NULL);
+    init_lock(r);
     ig_residency_open(&r->residency, r->pack->fd);
     const uint64_t headroom = ig_headroom(NULL);
     r->drop_behind = headroom != UINT64_MAX && headroom < l->plan.read_bytes;
@@ -327,6 +338,7 @@ void ig_load_end(struct ingot_load *l)
     ig_sidecar_close(r->sidecar);
     free(r->tree);
     pthread_cond_destroy(&r->moved);
+    pthread_cond_destroy(&r->room);
     pthread_mutex_destroy(&r->lock);
     *r = (struct ig_run){.direct = -1};
 }

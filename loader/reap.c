@@ -16,6 +16,12 @@ double ig_clock(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+void ig_run_room(struct ig_run *r)
+{
+    __atomic_add_fetch(&r->pulse, 1, __ATOMIC_RELEASE);
+    pthread_cond_broadcast(&r->room);
+}
+
 void ig_run_fail(struct ig_run *r, const ingot_error *e)
 {
     pthread_mutex_lock(&r->lock);
@@ -25,6 +31,7 @@ void ig_run_fail(struct ig_run *r, const ingot_error *e)
     }
     r->stop = true;
     pthread_cond_broadcast(&r->moved);
+    ig_run_room(r);
     pthread_mutex_unlock(&r->lock);
 }
 
@@ -51,7 +58,7 @@ static void probe(struct ig_run *r)
         pthread_mutex_lock(&r->lock);
         r->cold[w % IG_MARKS] = cold && r->direct >= 0;
         r->probed = w + 1;
-        pthread_cond_broadcast(&r->moved);
+        if (w < r->landed + r->ring->slots) ig_run_room(r);
         pthread_mutex_unlock(&r->lock);
     }
 }
@@ -126,6 +133,7 @@ static ingot_status land_next(struct ig_run *r, ingot_error *e)
     if (w == 0) r->stats.first = now;
     r->stats.landed = now;
     r->landed = w + 1;
+    ig_run_room(r);
     settle(r);
     pthread_cond_broadcast(&r->moved);
     return INGOT_OK;

@@ -80,7 +80,9 @@ struct ig_run {
     struct ig_map *map; /* the map engine's, or NULL */
 
     pthread_mutex_t lock;
-    pthread_cond_t moved;                     /* any of the counters did */
+    pthread_cond_t moved; /* any of the counters did */
+    pthread_cond_t room;  /* workers: a window may be claimed, for which `landed` and `probed` count */
+    unsigned pulse;       /* atomic: grows with every `room`, for those that look before they sleep */
     size_t claimed_reads, claimed_window;     /* next read to claim, and its window */
     size_t probed, submitted, landed, judged; /* windows, in order */
     bool cold[IG_MARKS];                      /* of window w, w % IG_MARKS: read past the cache */
@@ -105,6 +107,7 @@ double ig_clock(void); /* monotonic, seconds */
 /* The first failure stops everything and is what the run ends with. */
 void ig_run_fail(struct ig_run *r, const ingot_error *e);
 bool ig_run_stopped(struct ig_run *r);
+void ig_run_room(struct ig_run *r); /* lock held */
 
 /* fill.c */
 void *ig_fill_worker(void *run);
