@@ -18,10 +18,10 @@ const struct ig_cmd ig_cmds[] = {
     {"convert", "make a pack from a safetensors checkpoint", ig_cmd_convert},
     {"export", "get the original files back from a pack", ig_cmd_export},
     {"verify", "prove that packs hold what they should", ig_cmd_verify},
-    {"load", "bring a model into GPU memory, every byte proven", ig_cmd_load},
     {"show", "describe a pack: tensors, scales, files, config", ig_cmd_show},
     {"ls", "list the models of the store", ig_cmd_ls},
     {"find", "find models by tensor name, digest or file hash", ig_cmd_find},
+    {"load", "bring a model into GPU memory, every byte proven", ig_cmd_load},
     {"tag", "give a model one more name", ig_cmd_tag},
     {"rm", "remove names", ig_cmd_rm},
     {"gc", "delete packs that no name needs", ig_cmd_gc},
@@ -36,6 +36,7 @@ static const struct {
 } groups[] = {
     {"convert", "Make and give back"},
     {"verify", "Look and prove"},
+    {"load", "Load"},
     {"tag", "Keep the store"},
     {"devices", "This machine"},
 };
@@ -132,7 +133,6 @@ static void guard_streams(void)
      * others, after which the command cleans up. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write: EFBIG */
 }
 
 int main(int argc, char **argv)

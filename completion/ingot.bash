@@ -13,6 +13,10 @@ _ingot_options()
     show) echo "--tensors --scales --config --null" ;;
     ls) echo "--long --null" ;;
     find) echo "--tensor --digest --sha256 --null" ;;
+    load)
+        echo "--device --verify --engine --tensors --rank --threads --repeat --drop-cache
+            --limit-memory"
+        ;;
     tag | rm) echo "--force" ;;
     gc) echo "--dry-run --all-ages" ;;
     esac
@@ -35,7 +39,7 @@ _ingot()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     local cmd=${COMP_WORDS[1]}
-    local cmds="convert export verify show ls find tag rm gc reindex devices help"
+    local cmds="convert export verify show ls find load tag rm gc reindex devices help"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
         mapfile -t COMPREPLY < <(compgen -W "$cmds --help --version" -- "$cur")
@@ -46,6 +50,14 @@ _ingot()
         mapfile -t COMPREPLY < <(compgen -W "f16 bf16 f32" -- "$cur")
         return
         ;;
+    --verify)
+        mapfile -t COMPREPLY < <(compgen -W "full fast off" -- "$cur")
+        return
+        ;;
+    --engine)
+        mapfile -t COMPREPLY < <(compgen -W "auto ring map direct" -- "$cur")
+        return
+        ;;
     -s | --store | --source)
         mapfile -t COMPREPLY < <(compgen -d -- "$cur")
         return
@@ -54,7 +66,8 @@ _ingot()
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return
         ;;
-    -n | --name | --rules | --max-header | --threads | --expect | --tensor | --digest | --sha256)
+    -n | --name | --rules | --max-header | --threads | --expect | --tensor | --digest | --sha256 | \
+        -d | --device | --rank | --repeat | --limit-memory)
         return
         ;;
     esac
@@ -65,7 +78,7 @@ _ingot()
     case $cmd in
     help) mapfile -t COMPREPLY < <(compgen -W "$cmds pack store" -- "$cur") ;;
     convert) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-    export | verify | show | tag | rm)
+    export | verify | show | load | tag | rm)
         mapfile -t COMPREPLY < <(
             compgen -W "$(_ingot_names)" -- "$cur"
             compgen -f -- "$cur"

@@ -119,6 +119,40 @@ run_examples() {
     run_examples ingot-gc.1
 }
 
+@test "man: examples of load" {
+    run_examples ingot-load.1
+}
+
+@test "man: the programs of libingot(3), built and run" {
+    local lib=$top_builddir/.libs n
+    [ -e "$lib/libingot.so" ] || skip "there is no shared library"
+    ! has_sanitizer || skip "a program without sanitizers"
+    command -v cc >/dev/null || skip "there is no C compiler"
+    awk '/^\.Sh EXAMPLES/ { on = 1 } on && /^\.Ed/ { out = "" } out { print >out }
+        on && /^\.Bd -literal/ { out = "program" ++n ".c" }' "$srcdir/man/libingot.3"
+    sed -i 's/\\e/\\/g' program*.c
+    ingot convert -q "$(model phi3-pocket)"
+    for n in 1 2; do
+        cc -std=c11 -Wall -Wextra -Werror -I"$srcdir/include" -o "program$n" "program$n.c" -L"$lib" -lingot
+        LD_LIBRARY_PATH=$lib "./program$n" >"out$n"
+    done
+    [ ! -e program3.c ]
+    grep -qx 'model.norm.weight' out1
+    # Four F16 weights, as the source file has them.
+    want=$("$PYTHON" - "$(model phi3-pocket)" <<'PY'
+import glob, json, struct, sys
+for path in glob.glob(sys.argv[1] + "/*.safetensors"):
+    data = open(path, "rb").read()
+    n = struct.unpack("<Q", data[:8])[0]
+    t = json.loads(data[8:8 + n]).get("model.norm.weight")
+    if t:
+        at = 8 + n + t["data_offsets"][0]
+        print("%s x %d:" % (t["dtype"], t["shape"][0]), *("%04x" % x for x in struct.unpack("<4H", data[at:at + 8])))
+PY
+    )
+    [ "$(cat out2)" = "$want" ]
+}
+
 @test "man: examples of reindex" {
     run_examples ingot-reindex.1
 }
