@@ -34,11 +34,8 @@ const struct ig_cmd ig_cmds[] = {
 static const struct {
     const char *before, *title;
 } groups[] = {
-    {"convert", "Make and give back"},
-    {"verify", "Look and prove"},
-    {"load", "Load"},
-    {"tag", "Keep the store"},
-    {"devices", "This machine"},
+    {"convert", "Make and give back"}, {"verify", "Look and prove"}, {"load", "Load"},
+    {"tag", "Keep the store"},         {"devices", "This machine"},
 };
 
 static const struct ig_cmd *find_cmd(const char *name)

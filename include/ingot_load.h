@@ -48,11 +48,12 @@ typedef enum ingot_state {
 /* Zero is the default everywhere.  Set `size` to sizeof, so that later fields can be told. */
 typedef struct ingot_loader_options {
     size_t size;
-    const char *device;   /* "cuda:0", a UUID, "host"; NULL: cuda:0 where there is one, else host */
-    unsigned threads;     /* that read; 0: 12, or as many as this process may use */
-    uint64_t memory;      /* host memory of its own, bytes; 0: 128 MiB */
+    const char *device; /* "cuda:0", a UUID, "host"; NULL: cuda:0 where there is one, else host */
+    unsigned threads;   /* that read; 0: 12, or as many as this process may use */
+    uint64_t memory;    /* host memory of its own, bytes; 0: 128 MiB */
     ingot_engine engine;
-    void (*notice)(void *ctx, const char *text); /* what was done differently, and why; any thread */
+    void (*notice)(void *ctx,
+                   const char *text); /* what was done differently, and why; any thread */
     void *ctx;
 } ingot_loader_options;
 
@@ -82,8 +83,8 @@ typedef struct ingot_load_options {
     ingot_check check;
     const char *const *tensors; /* names or shell patterns, in an arena of their own */
     size_t ntensors;
-    unsigned rank, ranks;       /* what rank `rank` of `ranks` holds, in an arena of its own */
-    const ingot_piece *pieces;  /* memory of the caller's; untouched by others until the end */
+    unsigned rank, ranks;      /* what rank `rank` of `ranks` holds, in an arena of its own */
+    const ingot_piece *pieces; /* memory of the caller's; untouched by others until the end */
     size_t npieces;
     int has_stream; /* stream (a cudaStream_t) is meant: copies begin behind what it holds now, */
     void *stream;   /* and ingot_load_wait makes it wait for the last of them */
@@ -110,18 +111,19 @@ INGOT_API void ingot_load_cancel(ingot_load *load);
 /* Hash what lies in device memory once more (check FULL), whoever wrote to it since. */
 INGOT_API ingot_status ingot_load_reverify(ingot_load *load, ingot_error *e);
 INGOT_API void ingot_load_retain(ingot_load *load);
-INGOT_API void ingot_load_release(ingot_load *load); /* NULL is fine; the last one frees the arena */
+INGOT_API void
+ingot_load_release(ingot_load *load); /* NULL is fine; the last one frees the arena */
 
 /* A tensor, or the part of one that was loaded, where it lies. */
 typedef struct ingot_placed {
-    void *data;                    /* device address; NULL when it has no bytes */
-    const char *dtype;             /* names of safetensors; lives as long as the load */
+    void *data;        /* device address; NULL when it has no bytes */
+    const char *dtype; /* names of safetensors; lives as long as the load */
     uint32_t rank;
-    const uint64_t *shape;         /* of the whole tensor in the model */
+    const uint64_t *shape;               /* of the whole tensor in the model */
     uint64_t row, rows, column, columns; /* the part, as in ingot_piece; all of it as a rule */
-    uint64_t pitch;                /* bytes from row to row */
-    uint64_t bytes;                /* that belong to it */
-    int replicated;                /* the other ranks hold the same */
+    uint64_t pitch;                      /* bytes from row to row */
+    uint64_t bytes;                      /* that belong to it */
+    int replicated;                      /* the other ranks hold the same */
 } ingot_placed;
 /* Part i of a tensor or view by name (most have one; fused tensors of a rank have several).
  * INGOT_ERR_NOT_FOUND: no such tensor, not loaded, or no such part. */
@@ -139,9 +141,9 @@ typedef struct ingot_load_stats {
     uint64_t by_engine[INGOT_ENGINES];         /* bytes read by each */
     uint64_t tensors;                          /* loaded, whole or in part */
     uint64_t tensors_proven;
-    uint64_t pinned_asked, pinned;             /* bytes of host memory */
-    uint64_t arena;                            /* bytes of device memory that stay */
-    uint64_t transient;                        /* and that do not */
+    uint64_t pinned_asked, pinned; /* bytes of host memory */
+    uint64_t arena;                /* bytes of device memory that stay */
+    uint64_t transient;            /* and that do not */
     unsigned threads;
     int early; /* bytes can be proven before the end */
 } ingot_load_stats;

@@ -107,7 +107,7 @@ void ig_ring_shrink(struct ig_ring *r, struct ig_dev *d, char *notice, size_t ca
 
 void ig_ring_close(struct ig_ring *r, struct ig_dev *d)
 {
-    if (r->pinned) (void)d->ops->unpin(d, r->memory, NULL);
+    if (r->pinned && d) (void)d->ops->unpin(d, r->memory, NULL);
     if (r->memory) munmap(r->memory, r->bytes);
     free(r->batch);
     *r = (struct ig_ring){0};

@@ -81,8 +81,9 @@ struct ig_run {
 
     pthread_mutex_t lock;
     pthread_cond_t moved; /* any of the counters did */
-    pthread_cond_t room;  /* workers: a window may be claimed, for which `landed` and `probed` count */
-    unsigned pulse;       /* atomic: grows with every `room`, for those that look before they sleep */
+    pthread_cond_t
+        room;       /* workers: a window may be claimed, for which `landed` and `probed` count */
+    unsigned pulse; /* atomic: grows with every `room`, for those that look before they sleep */
     size_t claimed_reads, claimed_window;     /* next read to claim, and its window */
     size_t probed, submitted, landed, judged; /* windows, in order */
     bool cold[IG_MARKS];                      /* of window w, w % IG_MARKS: read past the cache */

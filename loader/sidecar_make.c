@@ -55,7 +55,7 @@ static int unnamed_file(const char *pack)
 static ingot_status fold(const struct making *m, uint64_t n, const uint8_t digest[IG_HASH],
                          ingot_error *e)
 {
-    uint8_t found[IG_HASH];
+    uint8_t found[IG_HASH] = {0};
     char wanted[65], is[65];
     struct ig_tree *t = malloc(sizeof *t);
     if (!t) return ig_no_memory(e);
@@ -79,7 +79,7 @@ static ingot_status make(struct making *m, unsigned threads, const uint8_t diges
     bool holds = false;
     const uint64_t n = (m->pack->size + NODE - 1) / NODE;
     m->buffer = ig_array(threads, sizeof *m->buffer);
-    m->lanes = ig_array(threads, sizeof *m->lanes);
+    m->lanes = ig_array(threads, sizeof(void *));
     m->nodes = ig_array((size_t)n, IG_HASH);
     ingot_status status = m->buffer && m->lanes && m->nodes ? INGOT_OK : ig_no_memory(e);
     if (status == INGOT_OK) status = ig_parallel(threads, n, hash_node, m, e);

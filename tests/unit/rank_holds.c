@@ -13,7 +13,7 @@
 
 static bool holds_unit(uint64_t unit, uint64_t units, uint64_t rank, uint64_t ranks)
 {
-    return units >= ranks ? unit / (units / ranks) == rank : rank / (ranks / units) == unit;
+    return units >= ranks ? unit / (units / ranks) == rank : rank * units / ranks == unit;
 }
 
 static bool holds(const struct arch *a, enum part part, uint64_t i, uint64_t j, uint64_t rank,

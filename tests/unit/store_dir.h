@@ -17,11 +17,10 @@ static inline int store_dir_setup(void **state)
     const char *tmp = getenv("TMPDIR");
     char *root = ig_format("%s/ingot-test-XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
     struct ig_store *s = calloc(1, sizeof *s);
-    if (!root || !s || !mkdtemp(root)) return -1;
-    const ingot_status status = ig_store_open(root, true, s, &e);
+    const bool open = root && s && mkdtemp(root) && ig_store_open(root, true, s, &e) == INGOT_OK;
     free(root);
     *state = s;
-    return status == INGOT_OK ? 0 : -1;
+    return open ? 0 : -1;
 }
 
 static inline int store_dir_remove(const char *path, const struct stat *st, int type,
