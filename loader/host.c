@@ -74,17 +74,19 @@ static void close_host(struct ig_dev *d)
     free(h);
 }
 
-/* The host reads all memory as it is. */
+/* The host reads all memory as it is, but for maps of files, whose pages may go. */
 static ingot_status pin(struct ig_dev *d, void *memory, size_t bytes, bool read_only,
                         ingot_error *e)
 {
-    (void)d, (void)memory, (void)bytes, (void)read_only, (void)e;
-    return INGOT_OK;
+    if (!read_only || ig_host_guard(of(d), memory, bytes)) return INGOT_OK;
+    return ig_fail(e, INGOT_ERR_NO_MEMORY,
+                   "host: the file's map cannot be read safely here; reading it instead");
 }
 
 static ingot_status unpin(struct ig_dev *d, void *memory, ingot_error *e)
 {
-    (void)d, (void)memory, (void)e;
+    (void)e;
+    ig_host_unguard(of(d), memory);
     return INGOT_OK;
 }
 
@@ -116,11 +118,12 @@ static ingot_status mark(struct ig_dev *d, unsigned m, ingot_error *e)
 static ingot_status wait(struct ig_dev *d, unsigned m, ingot_error *e)
 {
     struct host_device *h = of(d);
-    (void)e;
     pthread_mutex_lock(&h->lock);
     while (!h->reached[m]) pthread_cond_wait(&h->changed, &h->lock);
+    const bool lost = h->lost;
     pthread_mutex_unlock(&h->lock);
-    return INGOT_OK;
+    return lost ? ig_fail(e, INGOT_ERR_IO, "host: a file lost pages while they were copied from it")
+                : INGOT_OK;
 }
 
 static ingot_status hash(struct ig_dev *d, unsigned m, const struct ig_job *jobs, uint32_t n,
@@ -160,6 +163,7 @@ static ingot_status drain(struct ig_dev *d, ingot_error *e)
     (void)e;
     pthread_mutex_lock(&h->lock);
     while (h->first || h->copying || h->batches) pthread_cond_wait(&h->changed, &h->lock);
+    h->lost = false;
     pthread_mutex_unlock(&h->lock);
     return INGOT_OK;
 }

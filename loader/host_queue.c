@@ -7,17 +7,68 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <time.h>
+#include <unistd.h>
 
-static void copy_runs(const struct host_op *op)
+/* A load from a page that its file has lost is SIGBUS; asked for by a system call it is EFAULT. */
+static bool copy_guarded(uint8_t *to, const uint8_t *from, uint64_t n)
 {
-    if (op->rows == 1) {
-        memcpy(op->to, op->from, (size_t)op->width);
-        return;
+    while (n > 0) {
+        const struct iovec mine = {.iov_base = to, .iov_len = (size_t)n};
+        const struct iovec theirs = {.iov_base = (uint8_t *)(uintptr_t)from, .iov_len = (size_t)n};
+        const ssize_t got = process_vm_readv(getpid(), &mine, 1, &theirs, 1, 0);
+        if (got <= 0) return false;
+        to += got, from += got, n -= (uint64_t)got;
     }
-    for (uint64_t i = 0; i < op->rows; i++)
-        memcpy((uint8_t *)op->to + i * op->pitch, (const uint8_t *)op->from + i * op->stride,
-               (size_t)op->width);
+    return true;
+}
+
+/* false: there was nothing to copy from any more. */
+static bool copy_runs(const struct host_op *op)
+{
+    bool there = true;
+    for (uint64_t i = 0; i < op->rows && there; i++) {
+        uint8_t *to = (uint8_t *)op->to + i * op->pitch;
+        const uint8_t *from = (const uint8_t *)op->from + i * op->stride;
+        if (op->guarded)
+            there = copy_guarded(to, from, op->width);
+        else
+            memcpy(to, from, (size_t)op->width);
+    }
+    return there;
+}
+
+bool ig_host_guard(struct host_device *h, const uint8_t *at, size_t bytes)
+{
+    uint8_t byte;
+    struct host_map *room = NULL;
+    if (!copy_guarded(&byte, at, 1)) return false;
+    pthread_mutex_lock(&h->lock);
+    for (unsigned i = 0; i < HOST_MAPS && !room; i++)
+        if (!h->maps[i].at) room = &h->maps[i];
+    if (room) *room = (struct host_map){at, bytes};
+    pthread_mutex_unlock(&h->lock);
+    return room != NULL;
+}
+
+void ig_host_unguard(struct host_device *h, const uint8_t *at)
+{
+    pthread_mutex_lock(&h->lock);
+    for (unsigned i = 0; i < HOST_MAPS; i++)
+        if (h->maps[i].at == at) h->maps[i] = (struct host_map){0};
+    pthread_mutex_unlock(&h->lock);
+}
+
+/* Lock held. */
+static bool is_guarded(const struct host_device *h, const struct host_op *op)
+{
+    const uintptr_t from = (uintptr_t)op->from;
+    for (unsigned i = 0; op->kind == HOST_COPY && i < HOST_MAPS; i++)
+        if (h->maps[i].at && from >= (uintptr_t)h->maps[i].at &&
+            from - (uintptr_t)h->maps[i].at < h->maps[i].bytes)
+            return true;
+    return false;
 }
 
 static void sleep_us(unsigned us)
@@ -39,11 +90,13 @@ static void do_op(struct host_device *h, const struct host_op *op)
     }
     pthread_mutex_unlock(&h->lock);
     if (h->delay_us) sleep_us(h->delay_us);
+    bool there = true;
     if (op->kind == HOST_COPY)
-        copy_runs(op);
+        there = copy_runs(op);
     else
         memset(op->to, op->byte, (size_t)op->width);
     pthread_mutex_lock(&h->lock);
+    h->lost |= !there;
 }
 
 static void *copy_thread(void *arg)
@@ -120,6 +173,7 @@ ingot_status ig_host_push(struct host_device *h, const struct host_op *op, ingot
     *mine = *op;
     mine->next = NULL;
     pthread_mutex_lock(&h->lock);
+    mine->guarded = is_guarded(h, op);
     if (op->kind == HOST_MARK) h->reached[op->mark] = false;
     if (h->last)
         h->last->next = mine;

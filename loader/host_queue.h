@@ -17,6 +17,13 @@ struct host_op {
     uint64_t pitch, stride, width, rows; /* FILL: width bytes */
     unsigned mark;
     int byte;
+    bool guarded; /* COPY: from the map of a file, which may lose its pages any time */
+};
+
+#define HOST_MAPS 8u
+struct host_map {
+    const uint8_t *at; /* NULL: free */
+    size_t bytes;
 };
 /* Jobs behind a mark; handed out one by one. */
 struct host_batch {
@@ -39,14 +46,19 @@ struct host_device {
     bool reached[IG_MARKS];  /* the mark's copies are done */
     unsigned open[IG_MARKS]; /* batches behind it that are not done */
     struct host_batch *batches, *batches_end;
-    struct ig_lanes *lanes; /* the measured one that those of the threads are like */
-    unsigned delay_us;      /* tests: every copy is done that much later */
+    struct ig_lanes *lanes;          /* the measured one that those of the threads are like */
+    struct host_map maps[HOST_MAPS]; /* read-only memory that was pinned */
+    bool lost;                       /* pages of one went while they were copied; until drain */
+    unsigned delay_us;               /* tests: every copy is done that much later */
 };
 
 ingot_status ig_host_start(struct host_device *h, ingot_error *e);
 void ig_host_stop(struct host_device *h);
 ingot_status ig_host_push(struct host_device *h, const struct host_op *op, ingot_error *e);
 ingot_status ig_host_push_batch(struct host_device *h, const struct host_batch *b, ingot_error *e);
+/* Copies from there are made so that a fault is an error.  false: it cannot be done here. */
+bool ig_host_guard(struct host_device *h, const uint8_t *at, size_t bytes);
+void ig_host_unguard(struct host_device *h, const uint8_t *at);
 /* host_jobs.c */
 void ig_host_job(struct ig_lanes *lanes, const struct ig_job *j, uint8_t *results);
 

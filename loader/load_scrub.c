@@ -43,6 +43,7 @@ void ig_load_scrub(struct ingot_load *l)
         d->ops->release(d, unseen);
         return;
     }
+    if (!l->run.ready) return;           /* nothing was copied, and there may be no memory at all */
     if (l->level == IG_LOAD_OFF) return; /* nothing was ever promised of it */
     if (l->plan.whole && from < l->pack->pack.tail)
         (void)d->ops->fill(d, l->run.dst + from, 0xff, l->pack->pack.tail - from, NULL);

@@ -91,6 +91,7 @@ static ingot_status judge_next(struct ig_run *r, ingot_error *e)
     ingot_status status = r->dev->ops->hash_wait(r->dev, b->window % IG_MARKS, e);
     if (status == INGOT_OK) status = judge_batch(r, b, e);
     pthread_mutex_lock(&r->lock);
+    if (status != INGOT_OK) return status; /* its window is not settled */
     r->batches_done++;
     settle(r);
     pthread_cond_broadcast(&r->moved);
@@ -114,6 +115,14 @@ static void report(struct ig_run *r)
     }
 }
 
+/* A map of a file that was cut: to read what was to be copied says so in better words. */
+static void say_what_is_lost(const struct ig_run *r, size_t window, ingot_error *e)
+{
+    const struct ig_window *k = &r->plan->list[window];
+    uint8_t byte;
+    (void)ig_pread(r->pack->fd, r->pack->path, &byte, 1, k->offset + k->bytes - 1, e);
+}
+
 /* Lock held, released meanwhile.  The next window lands and gives its slot back. */
 static ingot_status land_next(struct ig_run *r, ingot_error *e)
 {
@@ -127,6 +136,8 @@ static ingot_status land_next(struct ig_run *r, ingot_error *e)
             (void)posix_fadvise(r->pack->fd, (off_t)k->offset, (off_t)k->bytes,
                                 POSIX_FADV_DONTNEED);
         report(r);
+    } else if (r->engine == INGOT_ENGINE_MAP) {
+        say_what_is_lost(r, w, e);
     }
     pthread_mutex_lock(&r->lock);
     if (status != INGOT_OK) return status;

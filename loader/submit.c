@@ -20,7 +20,7 @@ static uint8_t *bounce_of(const struct submission *s)
 }
 
 /* Everything but the slot is device memory. */
-static uint8_t *resolve(const struct submission *s, struct ig_place p)
+static uint8_t *resolve(const struct submission *s, struct ig_address p)
 {
     switch (p.space) {
     case IG_SPACE_BOUNCE:

@@ -10,7 +10,7 @@ struct lister {
     void *ctx;
 };
 
-static ingot_status give(const struct lister *l, struct ig_place from, struct ig_place to,
+static ingot_status give(const struct lister *l, struct ig_address from, struct ig_address to,
                          uint64_t rows, uint64_t width, uint64_t stride, uint64_t pitch,
                          ingot_error *e)
 {
@@ -22,8 +22,8 @@ static ingot_status give(const struct lister *l, struct ig_place from, struct ig
 static ingot_status run(const struct lister *l, enum ig_space from, uint64_t file, enum ig_space to,
                         uint64_t at, uint64_t bytes, ingot_error *e)
 {
-    return give(l, (struct ig_place){from, file}, (struct ig_place){to, at}, 1, bytes, bytes, bytes,
-                e);
+    return give(l, (struct ig_address){from, file}, (struct ig_address){to, at}, 1, bytes, bytes,
+                bytes, e);
 }
 
 /* The part of [a, b) that lies in the window. */
@@ -76,8 +76,9 @@ static ingot_status copy_columns(const struct lister *l, const struct ig_span_ta
             rows = (b - start - t->width) / t->stride + 1;
             if (rows > t->rows - row) rows = t->rows - row;
         }
-        return_if_error(give(l, (struct ig_place){space, x}, (struct ig_place){IG_SPACE_DST, to},
-                             rows, y - x, t->stride, t->pitch, e));
+        return_if_error(give(l, (struct ig_address){space, x},
+                             (struct ig_address){IG_SPACE_DST, to}, rows, y - x, t->stride,
+                             t->pitch, e));
         row += rows - 1;
     }
     return INGOT_OK;

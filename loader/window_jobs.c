@@ -107,7 +107,7 @@ static ingot_status edge_page(const struct lister *l, const struct ig_span_targe
 
 /* Runs of whole pages, never across a block of the tree. */
 static ingot_status page_runs(const struct lister *l, const struct ig_span_target *s,
-                              struct ig_place data, uint64_t from, uint64_t to, ingot_error *e)
+                              struct ig_address data, uint64_t from, uint64_t to, ingot_error *e)
 {
     uint64_t at = from < l->from ? l->from : from;
     const uint64_t end = to < l->to ? to : l->to;
@@ -132,7 +132,7 @@ static ingot_status piece_pages(const struct lister *l, const struct ig_span_tar
     if (first < from) return_if_error(edge_page(l, s, first, e));
     if (from < to)
         return_if_error(page_runs(
-            l, s, (struct ig_place){IG_SPACE_DST, s->t->to + (from - s->from)}, from, to, e));
+            l, s, (struct ig_address){IG_SPACE_DST, s->t->to + (from - s->from)}, from, to, e));
     if (s->to % IG_PAGE && (last != first || first == from))
         return_if_error(edge_page(l, s, last, e));
     return INGOT_OK;
@@ -180,7 +180,7 @@ static ingot_status column_pages(const struct lister *l, const struct ig_span_ta
     if (a < l->from) a = l->from;
     if (b > l->to) b = l->to;
     if (a < b) {
-        return_if_error(page_runs(l, s, (struct ig_place){IG_SPACE_BOUNCE, a}, a, b, e));
+        return_if_error(page_runs(l, s, (struct ig_address){IG_SPACE_BOUNCE, a}, a, b, e));
         *done = b;
     }
     return compare_rows(l, s, e);

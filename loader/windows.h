@@ -19,12 +19,12 @@ enum ig_space {
     IG_SPACE_BOUNCE, /* the window's bounce in device memory; offset as in the file */
     IG_SPACE_EDGE    /* one page of device memory for each edge of a piece */
 };
-struct ig_place {
+struct ig_address {
     enum ig_space space;
     uint64_t at;
 };
 struct ig_copy {
-    struct ig_place from, to;
+    struct ig_address from, to;
     uint64_t rows, width, stride, pitch;
 };
 /* How what a job yields is known to be true. */
@@ -43,7 +43,7 @@ struct ig_truth {
 };
 struct ig_plan_job {
     enum ig_job_kind kind;
-    struct ig_place data, data2, data3;
+    struct ig_address data, data2, data3;
     uint64_t bytes, bytes2, bytes3, rows, stride, stride2;
     bool single;
     struct ig_truth truth;
