@@ -65,8 +65,11 @@ static bool claim(struct ig_run *r, struct claim *c)
     for (;;) {
         skip_empty(r);
         if (r->stop || r->claimed_window >= r->plan->n) return false;
-        if (claimable(r)) break;
-        wait_for_room(r);
+        /* Submitting what was skipped let go of the lock: the next one may be empty too. */
+        if (!claimable(r))
+            wait_for_room(r);
+        else if (r->plan->list[r->claimed_window].nreads > 0)
+            break;
     }
     const size_t w = r->claimed_window;
     const struct ig_window *k = &r->plan->list[w];

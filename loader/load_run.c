@@ -123,6 +123,10 @@ static void join_all(struct ingot_load *l)
     pthread_join(l->truth, NULL);
     l->nworkers = 0;
     l->loader->ring.touched = true;
+    /* Whoever started the load may be queueing what was full before the device was ready. */
+    pthread_mutex_lock(&l->run.lock);
+    while (l->run.submitting) pthread_cond_wait(&l->run.moved, &l->run.lock);
+    pthread_mutex_unlock(&l->run.lock);
 }
 
 /* What became of the file since: for those levels that prove nothing. */

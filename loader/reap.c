@@ -170,7 +170,9 @@ void ig_reap(struct ig_run *r)
         pthread_mutex_unlock(&r->lock);
         probe(r);
         pthread_mutex_lock(&r->lock);
-        if (judgeable(r)) {
+        const bool ripe = judgeable(r);
+        if (r->stop) break; /* the lock was let go meanwhile */
+        if (ripe) {
             status = judge_next(r, &e);
         } else if (r->landed < r->submitted) {
             status = land_next(r, &e);
@@ -181,6 +183,7 @@ void ig_reap(struct ig_run *r)
         } else if (r->judged < r->landed) {
             settle(r);
             if (r->judged < r->landed) pthread_cond_wait(&r->moved, &r->lock);
+            ig_fill_submit(r);
         } else {
             pthread_cond_wait(&r->moved, &r->lock);
         }
