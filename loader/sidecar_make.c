@@ -32,7 +32,7 @@ static ingot_status hash_node(void *ctx, uint64_t i, unsigned worker, ingot_erro
         return ig_fail(e, INGOT_ERR_CANCELLED, "%s: the load was cancelled", p->path);
     if (!m->buffer[worker]) {
         m->buffer[worker] = ig_pages(NODE);
-        m->lanes[worker] = ig_lanes_new(m->lanes[0]);
+        if (worker > 0) m->lanes[worker] = ig_lanes_new(m->lanes[0]);
         if (!m->buffer[worker]) return ig_no_memory(e);
     }
     return_if_error(ig_pread(p->fd, p->path, m->buffer[worker], (size_t)n, at, e));
@@ -82,6 +82,7 @@ static ingot_status make(struct making *m, unsigned threads, const uint8_t diges
     m->lanes = ig_array(threads, sizeof(void *));
     m->nodes = ig_array((size_t)n, IG_HASH);
     ingot_status status = m->buffer && m->lanes && m->nodes ? INGOT_OK : ig_no_memory(e);
+    if (status == INGOT_OK) m->lanes[0] = ig_lanes_new(NULL); /* measured once, for all */
     if (status == INGOT_OK) status = ig_parallel(threads, n, hash_node, m, e);
     if (status == INGOT_OK) status = fold(m, n, digest, e);
     if (status == INGOT_OK) status = ig_sidecar_check(m->s, digest, &holds, e);
