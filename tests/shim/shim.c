@@ -6,6 +6,8 @@
  *   open       openat, opendir        odirect, tmpfile  opens with that flag
  *   pread      read                   pwrite            write
  *   direct     writes past the page cache, which are pwrite too
+ *   rdirect    reads past it, which are pread too
+ *   uring      io_uring_queue_init
  *   fsync      fdatasync              fallocate         posix_fallocate
  *   link       linkat                 rename            renameat, renameat2
  *   unlink     unlinkat, rmdir        readdir           by the folder
@@ -31,23 +33,31 @@ static int is_direct(int fd)
     return nrules && !inside && fcntl(fd, F_GETFL) & O_DIRECT;
 }
 
-#define TRANSFER(name, op, past_cache, args, call, n)     \
-    ssize_t name args                                     \
-    {                                                     \
-        int h = hit_fd(op, fd);                           \
-        if (!h && (past_cache)) h = hit_fd("direct", fd); \
-        if (h == FAIL) return -1;                         \
-        n = cut(h, n);                                    \
-        return REAL(name) call;                           \
+#define TRANSFER(name, op, direct, args, call, n)        \
+    ssize_t name args                                    \
+    {                                                    \
+        int h = hit_fd(op, fd);                          \
+        if (!h && is_direct(fd)) h = hit_fd(direct, fd); \
+        if (h == FAIL) return -1;                        \
+        n = cut(h, n);                                   \
+        return REAL(name) call;                          \
     }
-#define READS(name, args, call, n)  TRANSFER(name, "pread", 0, args, call, n)
-#define WRITES(name, args, call, n) TRANSFER(name, "pwrite", is_direct(fd), args, call, n)
+#define READS(name, args, call, n)  TRANSFER(name, "pread", "rdirect", args, call, n)
+#define WRITES(name, args, call, n) TRANSFER(name, "pwrite", "direct", args, call, n)
 READS(read, (int fd, void *p, size_t n), (fd, p, n), n)
 READS(pread, (int fd, void *p, size_t n, off_t at), (fd, p, n, at), n)
 READS(pread64, (int fd, void *p, size_t n, off64_t at), (fd, p, n, at), n)
 WRITES(write, (int fd, const void *p, size_t n), (fd, p, n), n)
 WRITES(pwrite, (int fd, const void *p, size_t n, off_t at), (fd, p, n, at), n)
 WRITES(pwrite64, (int fd, const void *p, size_t n, off64_t at), (fd, p, n, at), n)
+
+struct io_uring;
+int io_uring_queue_init(unsigned n, struct io_uring *ring, unsigned flags);
+int io_uring_queue_init(unsigned n, struct io_uring *ring, unsigned flags)
+{
+    if (hit("uring", "ring") == FAIL) return -errno;
+    return REAL(io_uring_queue_init)(n, ring, flags);
+}
 
 #define SIMPLE(name, test, args, call) \
     int name args                      \
