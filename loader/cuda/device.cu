@@ -7,6 +7,7 @@
 #include "loader/cuda/context.h"
 #include "loader/cuda/hash.h"
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -24,7 +25,7 @@ struct cuda_device {
     bool started;
     cudaStream_t copies, hashes[QUEUES];
     cudaEvent_t landed[IG_MARKS], hashed[IG_MARKS], joined;
-    bool has_hash[IG_MARKS];
+    std::atomic<bool> has_hash[IG_MARKS]; // submitters set it, the reaper looks
     struct ig_xxh_secret secret;
     struct ig_job *job_scratch[QUEUES]; // only where host memory could not be pinned
     uint8_t *out_scratch[QUEUES];
