@@ -14,6 +14,7 @@ void bench_checkpoint(const char *dir, uint64_t bytes, uint32_t shards, uint32_t
 double bench_sha256(size_t buffer); /* libcrypto, one buffer of each thread over and over */
 double bench_leaves(void);          /* 4096-byte leaves, as ingot hashes them */
 double bench_read(const char *path, bool xxh); /* as it lies, 4 MiB a read, hashed by XXH3 or not */
+double bench_disk(const char *path); /* the same past the page cache, many reads at once */
 double bench_write(const char *dir, uint64_t bytes, bool direct); /* one new file, fsync included */
 /* Reading a file, two passes of SHA-256 over it and a direct write into dir, all at once. */
 double bench_convert(const char *path, const char *dir);

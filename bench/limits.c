@@ -15,6 +15,7 @@
 
 #define PIECE   ((size_t)4 << 20)
 #define SECONDS 2.0
+#define READERS 16u
 #define WRITERS 4u /* keeps a disk's queue filled; more made no difference where it was tried */
 
 /* Every worker repeats a step until there is nothing left or the time is up. */
@@ -142,6 +143,19 @@ double bench_read(const char *path, bool xxh)
     const double took = race(&r, ig_cpus());
     close(r.fd);
     return (double)r.size / took;
+}
+
+double bench_disk(const char *path)
+{
+    struct race r = {.step = step_read, .buffer = PIECE, .path = path};
+    r.size = open_whole(path, &r.fd);
+    close(r.fd);
+    r.steps = r.size / PIECE; /* whole ones: direct reads end where a block does */
+    r.fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+    if (r.fd < 0) return 0; /* this file system has no direct reads */
+    const double took = race(&r, READERS);
+    close(r.fd);
+    return (double)(r.steps * PIECE) / took;
 }
 
 /* A new unnamed file of this size in dir, and with `direct` a second descriptor that is. */
