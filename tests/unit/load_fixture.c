@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <ftw.h>
 
-#define H 256
+#define H       256
+#define SCRATCH ((uint64_t)1 << 30)
+#define MOVE_US 250 /* of an H200 for half of it; a slower GPU only takes longer */
 
 static void linear(struct made_model *m, int layer, const char *name, uint64_t rows, uint64_t cols)
 {
@@ -116,8 +118,9 @@ static void take_notice(void *ctx, const char *text)
 
 ingot_loader *bench_loader_of(ingot_engine engine, uint64_t memory, struct noticed *n)
 {
+    const char *device = getenv("INGOT_TEST_DEVICE");
     const ingot_loader_options o = {.size = sizeof o,
-                                    .device = "host",
+                                    .device = device ? device : "host",
                                     .threads = 3,
                                     .memory = memory,
                                     .engine = engine,
@@ -147,15 +150,59 @@ ingot_status bench_load(ingot_loader *l, const struct bench *b, const ingot_load
     return status;
 }
 
-static uint64_t compare_part(const ingot_placed *p, const uint8_t *whole, uint64_t size)
+/* ---- device memory ---- */
+
+void bench_read(const struct ingot_loader *l, void *to, const void *from, uint64_t n)
+{
+    ingot_error e = {0};
+    if (l->dev->ops->read_back(l->dev, to, from, n, &e) != INGOT_OK) fail_msg("%s", e.message);
+}
+
+uint8_t bench_byte(const struct ingot_loader *l, const void *at)
+{
+    uint8_t byte;
+    bench_read(l, &byte, at, 1);
+    return byte;
+}
+
+void bench_fill(const struct ingot_loader *l, void *at, int byte, uint64_t n)
+{
+    ingot_error e = {0};
+    if (l->dev->ops->fill(l->dev, at, byte, n, &e) != INGOT_OK ||
+        l->dev->ops->drain(l->dev, &e) != INGOT_OK)
+        fail_msg("%s", e.message);
+}
+
+void bench_flip(const struct ingot_loader *l, void *at, uint8_t bits)
+{
+    bench_fill(l, at, bench_byte(l, at) ^ bits, 1);
+}
+
+uint8_t *bench_memory(ingot_loader *l, uint64_t n)
+{
+    void *memory = NULL;
+    ingot_error e = {0};
+    if (ingot_loader_warm(l, &e) != INGOT_OK ||
+        l->dev->ops->alloc(l->dev, n, &memory, &e) != INGOT_OK)
+        fail_msg("%s", e.message);
+    return memory;
+}
+
+static uint64_t compare_part(const struct ingot_loader *l, const ingot_placed *p,
+                             const uint8_t *whole, uint64_t size)
 {
     uint64_t columns = 1;
     for (uint32_t i = 1; i < p->rank; i++) columns *= p->shape[i];
+    if (p->rows == 0) return 0;
+    const uint64_t span = (p->rows - 1) * p->pitch + p->columns * size;
+    uint8_t *found = malloc(span);
+    assert_non_null(found);
+    bench_read(l, found, p->data, span);
     for (uint64_t r = 0; r < p->rows; r++)
-        for (uint64_t k = 0; k < p->columns * size; k++)
-            if (((const uint8_t *)p->data)[r * p->pitch + k] !=
-                whole[((p->row + r) * columns + p->column) * size + k])
-                fail_msg("row %llu, byte %llu", (unsigned long long)r, (unsigned long long)k);
+        if (memcmp(found + r * p->pitch, whole + ((p->row + r) * columns + p->column) * size,
+                   p->columns * size) != 0)
+            fail_msg("row %llu of %llu", (unsigned long long)r, (unsigned long long)p->rows);
+    free(found);
     return p->rows * p->columns * size;
 }
 
@@ -172,7 +219,7 @@ uint64_t bench_compare(const struct bench *b, const ingot_load *load)
         uint8_t *whole = malloc(t.bytes ? t.bytes : 1);
         assert_int_equal(ingot_pack_read(b->pack, &t, whole, &e), INGOT_OK);
         for (unsigned k = 0; ingot_load_tensor(load, name, k, &p, &e) == INGOT_OK; k++)
-            compared += compare_part(&p, whole, 2);
+            compared += compare_part(load->loader, &p, whole, 2);
         assert_int_equal(e.status, INGOT_ERR_NOT_FOUND);
         free(whole);
     }
@@ -202,6 +249,10 @@ static ingot_status hooked_copy(struct ig_dev *d, void *to, uint64_t pitch, cons
                                 uint64_t stride, uint64_t width, uint64_t rows, ingot_error *e)
 {
     if (current->copied) current->copied(current, from, (rows - 1) * stride + width);
+    for (unsigned i = 0; i < current->moves; i++)
+        return_if_error(current->real->move(d, current->scratch, SCRATCH / 2,
+                                            (uint8_t *)current->scratch + SCRATCH / 2, SCRATCH / 2,
+                                            SCRATCH / 2, 1, e));
     return current->real->copy(d, to, pitch, from, stride, width, rows, e);
 }
 
@@ -225,6 +276,7 @@ static ingot_status hooked_alloc(struct ig_dev *d, uint64_t bytes, void **out, i
 {
     if (current->alloc) return_if_error(current->alloc(current, bytes, e));
     const ingot_status status = current->real->alloc(d, bytes, out, e);
+    if (current->allocs == 0) current->arena = *out;
     current->allocs += status == INGOT_OK;
     return status;
 }
@@ -235,8 +287,29 @@ static void hooked_release(struct ig_dev *d, void *memory)
     current->real->release(d, memory);
 }
 
+static void hooked_close(struct ig_dev *d)
+{
+    if (current->scratch) current->real->release(d, current->scratch);
+    current->real->close(d);
+}
+
+/* A GPU is kept busy between its own memories; the host's device sleeps. */
+void hooks_slow(struct hooks *h, unsigned microseconds)
+{
+    ingot_error e = {0};
+    if (h->dev->info.host) {
+        ((struct host_device *)h->dev)->delay_us = microseconds;
+        return;
+    }
+    if (!h->scratch && (h->real->start(h->dev, &e) != INGOT_OK ||
+                        h->real->alloc(h->dev, SCRATCH, &h->scratch, &e) != INGOT_OK))
+        fail_msg("%s", e.message);
+    h->moves = microseconds / MOVE_US;
+}
+
 void hooks_put(struct hooks *h, ingot_loader *l)
 {
+    h->loader = l;
     h->dev = l->dev;
     h->real = l->dev->ops;
     h->ops = *h->real;
@@ -247,6 +320,7 @@ void hooks_put(struct hooks *h, ingot_loader *l)
     h->ops.wait = hooked_wait;
     h->ops.alloc = hooked_alloc;
     h->ops.release = hooked_release;
+    h->ops.close = hooked_close;
     l->dev->ops = &h->ops;
     current = h;
 }

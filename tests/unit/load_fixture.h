@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A made model of a dozen windows, loaded on the host's device, and that device with hooks: what a
- * GPU, a bus or a neighbour could do to the bytes is done to them here.
+ * A made model of a dozen windows, loaded on the host's device or the one that INGOT_TEST_DEVICE
+ * names, and that device with hooks: what a GPU, a bus or a neighbour could do to the bytes is done
+ * to them here.
  */
 #ifndef INGOT_LOAD_FIXTURE_H
 #define INGOT_LOAD_FIXTURE_H
@@ -40,6 +41,14 @@ ingot_status bench_load(ingot_loader *l, const struct bench *b, const ingot_load
 /* Everything that the load holds is what ingot_pack_read reads; returns bytes compared. */
 uint64_t bench_compare(const struct bench *b, const ingot_load *load);
 
+/* Device memory: to the host; n equal bytes; bits of one; and some of the caller's own, which the
+ * device's `release` frees. */
+void bench_read(const struct ingot_loader *l, void *to, const void *from, uint64_t n);
+uint8_t bench_byte(const struct ingot_loader *l, const void *at);
+void bench_fill(const struct ingot_loader *l, void *at, int byte, uint64_t n);
+void bench_flip(const struct ingot_loader *l, void *at, uint8_t bits);
+uint8_t *bench_memory(ingot_loader *l, uint64_t n);
+
 /* Hooks, called before the real operation; a status other than OK is returned instead of it. */
 struct hooks {
     ingot_status (*pin)(struct hooks *h, void *memory, size_t bytes, bool read_only,
@@ -52,10 +61,16 @@ struct hooks {
     const struct ig_dev_ops *real;
     struct ig_dev_ops ops;
     unsigned calls, allocs, releases, pins, unpins;
+    uint8_t *arena; /* what was allocated first */
+    void *scratch;  /* of hooks_slow */
+    unsigned moves;
+    struct ingot_loader *loader;
     uint64_t at; /* the tests' */
     void *ctx;
 };
 void hooks_put(struct hooks *h, ingot_loader *l);
+/* From now on, copies are that much later. */
+void hooks_slow(struct hooks *h, unsigned microseconds);
 /* Nothing of the device is held any more, once the loader is closed. */
 void hooks_balanced(const struct hooks *h);
 

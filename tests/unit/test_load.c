@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads on the host's device that go well: every engine, level and kind of part. */
+/* Loads that go well: every engine, level and kind of part. */
 #include "tests/unit/load_fixture.h"
 
 #include <stdlib.h>
@@ -47,7 +47,9 @@ static void late_copies_find_their_bytes(void **state)
     for (int round = 0; round < 5; round++) {
         ingot_loader *l = bench_loader(INGOT_ENGINE_AUTO);
         ingot_load *load;
-        ((struct host_device *)l->dev)->delay_us = 3000;
+        struct hooks h = {.calls = 0};
+        hooks_put(&h, l);
+        hooks_slow(&h, 3000);
         start_good(l, b, NULL, &load);
         bench_compare(b, load);
         ingot_load_release(load);
@@ -131,27 +133,33 @@ static void ranks_hold_their_share(void **state)
 static void pieces_go_where_the_caller_says(void **state)
 {
     const struct bench *b = *state;
-    static uint8_t rows[64 * 1000], columns[256 * 100], whole[512];
+    ingot_loader *l = bench_loader(INGOT_ENGINE_AUTO);
+    static uint8_t found[64 * 1000];
+    uint8_t *rows = bench_memory(l, sizeof found), *columns = bench_memory(l, 256 * 100);
+    uint8_t *whole = bench_memory(l, 512);
     const ingot_piece k[] = {
         {"model.embed_tokens.weight", .row = 1234, .rows = 64, .to = rows, .pitch = 1000},
         {"model.layers.3.mlp.down_proj.weight", .column = 600, .columns = 50, .to = columns},
         {"model.norm.weight", .to = whole}};
     const ingot_load_options o = {.size = sizeof o, .pieces = k, .npieces = 3};
-    ingot_loader *l = bench_loader(INGOT_ENGINE_AUTO);
     ingot_load *load;
     ingot_load_stats s;
     ingot_placed p;
-    memset(rows, 0x55, sizeof rows);
+    bench_fill(l, rows, 0x55, sizeof found);
     start_good(l, b, &o, &load);
     assert_int_equal(bench_compare(b, load), 64 * 512 + 256 * 100 + 512);
+    bench_read(l, found, rows, sizeof found);
     for (unsigned i = 0; i < 64; i++)
-        for (unsigned j = 512; j < 1000; j++) assert_int_equal(rows[i * 1000 + j], 0x55);
+        for (unsigned j = 512; j < 1000; j++) assert_int_equal(found[i * 1000 + j], 0x55);
     assert_int_equal(ingot_load_tensor(load, "model.layers.3.mlp.down_proj.weight", 0, &p, NULL),
                      INGOT_OK);
     assert_ptr_equal(p.data, columns);
     ingot_load_get_stats(load, &s);
     assert_int_equal(s.arena, 0);
     ingot_load_release(load);
+    l->dev->ops->release(l->dev, rows);
+    l->dev->ops->release(l->dev, columns);
+    l->dev->ops->release(l->dev, whole);
     ingot_loader_close(l);
 }
 
@@ -169,8 +177,8 @@ static void expect_usage(ingot_loader *l, const struct bench *b, const ingot_pie
 static void pieces_that_cannot_be_are_refused(void **state)
 {
     const struct bench *b = *state;
-    static uint8_t m[4096];
     ingot_loader *l = bench_loader(INGOT_ENGINE_AUTO);
+    uint8_t *m = bench_memory(l, 4096);
     expect_usage(l, b,
                  (ingot_piece[]){{"model.norm.weight", .to = m},
                                  {"model.layers.0.input_layernorm.weight", .to = m + 511}},
@@ -191,6 +199,7 @@ static void pieces_that_cannot_be_are_refused(void **state)
     ingot_load *load;
     start_good(l, b, &o, &load);
     ingot_load_release(load);
+    l->dev->ops->release(l->dev, m);
     ingot_loader_close(l);
 }
 
@@ -203,7 +212,9 @@ static void states_and_blobs(void **state)
     ingot_error e;
     char *text;
     size_t n;
-    ((struct host_device *)l->dev)->delay_us = 2000;
+    struct hooks h = {.calls = 0};
+    hooks_put(&h, l);
+    hooks_slow(&h, 2000);
     assert_int_equal(ingot_load_start(l, b->pack, NULL, &load, &e), INGOT_OK);
     assert_int_equal(ingot_load_await(load, "model.norm.weight", INGOT_STATE_WAITING, 0, NULL, &e),
                      INGOT_OK);
@@ -230,13 +241,15 @@ static void busy_while_another_runs(void **state)
     ingot_loader *l = bench_loader(INGOT_ENGINE_RING);
     ingot_load *load, *second = NULL;
     ingot_error e;
-    ((struct host_device *)l->dev)->delay_us = 20000;
+    struct hooks h = {.calls = 0};
+    hooks_put(&h, l);
+    hooks_slow(&h, 20000);
     assert_int_equal(ingot_load_start(l, b->pack, NULL, &load, &e), INGOT_OK);
     assert_int_equal(ingot_load_start(l, b->pack, NULL, &second, &e), INGOT_ERR_BUSY);
     assert_int_equal(ingot_load_wait(load, &e), INGOT_OK);
     assert_int_equal(ingot_load_start(l, b->pack, NULL, &second, &e), INGOT_OK);
     ingot_load_release(second); /* in the middle: it ends, and the loader is free */
-    ((struct host_device *)l->dev)->delay_us = 0;
+    hooks_slow(&h, 0);
     assert_int_equal(bench_load(l, b, NULL, &second, &e), INGOT_OK);
     ingot_load_release(second);
     ingot_load_release(load);
@@ -267,7 +280,9 @@ static void cancelled_in_the_middle(void **state)
     assert_int_equal(bench_load(l, b, &o, &load, &e), INGOT_ERR_CANCELLED);
     assert_int_equal(ingot_load_tensor(load, "model.norm.weight", 0, &p, &e), INGOT_ERR_CANCELLED);
     ingot_load_release(load);
-    ((struct host_device *)l->dev)->delay_us = 20000;
+    struct hooks h = {.calls = 0};
+    hooks_put(&h, l);
+    hooks_slow(&h, 20000);
     assert_int_equal(ingot_load_start(l, b->pack, NULL, &load, &e), INGOT_OK);
     ingot_load_cancel(load);
     assert_int_equal(ingot_load_wait(load, &e), INGOT_ERR_CANCELLED);
@@ -319,10 +334,10 @@ static void hashed_once_more(void **state)
         bench_compare(b, load);
         assert_int_equal(ingot_load_tensor(load, name, 0, &p, &e), INGOT_OK);
         uint8_t *byte = (uint8_t *)p.data + 77 * p.pitch;
-        *byte ^= 4;
+        bench_flip(l, byte, 4);
         assert_int_equal(ingot_load_reverify(load, &e), INGOT_ERR_CHECK);
         if (!strstr(e.message, name)) fail_msg("%s", e.message);
-        assert_int_equal(*byte, 0xff); /* NaN now */
+        assert_int_equal(bench_byte(l, byte), 0xff); /* NaN now */
         assert_int_equal(ingot_load_tensor(load, name, 0, &p, &e), INGOT_ERR_CHECK);
         ingot_load_release(load);
         ingot_loader_close(l);

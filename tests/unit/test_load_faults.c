@@ -71,7 +71,7 @@ static void flip_device(struct hooks *h, unsigned mark, const struct ig_job *job
     for (uint32_t i = 0; i < n; i++) {
         uint8_t *data = (uint8_t *)(uintptr_t)jobs[i].data;
         if (jobs[i].kind != IG_JOB_NODE && jobs[i].kind != IG_JOB_XXH) continue;
-        if (h->calls++ == 9) data[h->at % jobs[i].bytes] ^= 1;
+        if (h->calls++ == 9) bench_flip(h->loader, data + h->at % jobs[i].bytes, 1);
     }
 }
 
@@ -102,18 +102,19 @@ static void overwrite_columns(struct hooks *h, unsigned mark, const struct ig_jo
     (void)mark;
     for (uint32_t i = 0; i < n; i++) {
         if (jobs[i].kind != IG_JOB_COMPARE || h->calls++) continue;
-        ((uint8_t *)h->ctx)[h->at] ^= 0x80;
+        bench_flip(h->loader, (uint8_t *)h->ctx + h->at, 0x80);
     }
 }
 
 static void columns_overwritten_after_they_landed(void **state)
 {
     const struct bench *b = *state;
-    static uint8_t columns[256 * 100];
+    static uint8_t found[256 * 100];
+    ingot_loader *l = bench_loader(INGOT_ENGINE_RING);
+    uint8_t *columns = bench_memory(l, sizeof found);
     const char name[] = "model.layers.3.mlp.down_proj.weight";
     const ingot_piece k = {name, .column = 600, .columns = 50, .to = columns};
     const ingot_load_options o = {.size = sizeof o, .pieces = &k, .npieces = 1};
-    ingot_loader *l = bench_loader(INGOT_ENGINE_RING);
     struct hooks h = {.hashing = overwrite_columns, .ctx = columns, .at = 3 * 100 + 7};
     ingot_load *load = NULL;
     ingot_error e = {0};
@@ -122,10 +123,12 @@ static void columns_overwritten_after_they_landed(void **state)
     assert_int_equal(status, INGOT_ERR_CHECK);
     assert_non_null(strstr(e.message, name));
     assert_non_null(strstr(e.message, "row 3 "));
-    for (size_t i = 0; i < sizeof columns; i++) assert_int_equal(columns[i], 0xff);
+    bench_read(l, found, columns, sizeof found);
+    for (size_t i = 0; i < sizeof found; i++) assert_int_equal(found[i], 0xff);
     ingot_load_release(load);
+    h.real->release(l->dev, columns);
     ingot_loader_close(l);
-    hooks_balanced(&h);
+    assert_int_equal(h.allocs, h.releases);
 }
 
 /* ---- the file ---- */
@@ -272,8 +275,8 @@ static void a_file_cut_while_it_is_loaded(void **state)
         ingot_load *load = NULL;
         ingot_error e = {0};
         assert_int_equal(chmod(b->path, 0644), 0);
-        ((struct host_device *)l->dev)->delay_us = 2000;
         hooks_put(&h, l);
+        hooks_slow(&h, 2000);
         const ingot_status status = bench_load(l, b, NULL, &load, &e);
         if (status == INGOT_OK || !strstr(e.message, b->path))
             fail_msg("%d: %s", status, e.message);
@@ -379,15 +382,21 @@ static void failed_memory_is_nan(void **state)
     const char name[] = "model.layers.1.mlp.down_proj.weight";
     const uint64_t at = position(b, name, 5);
     ingot_loader *l = bench_loader(INGOT_ENGINE_RING);
+    struct hooks h = {.calls = 0};
     ingot_load *load;
     ingot_placed p;
     ingot_error e = {0};
     bench_damage(b, at, 1);
-    ((struct host_device *)l->dev)->delay_us = 2000;
+    hooks_put(&h, l);
+    hooks_slow(&h, 2000);
     assert_int_equal(ingot_load_start(l, b->pack, NULL, &load, &e), INGOT_OK);
     assert_int_equal(ingot_load_tensor(load, name, 0, &p, &e), INGOT_OK);
     assert_int_equal(ingot_load_wait(load, &e), INGOT_ERR_CHECK);
-    for (uint64_t i = 0; i < p.bytes; i++) assert_int_equal(((uint8_t *)p.data)[i], 0xff);
+    uint8_t *found = malloc(p.bytes);
+    assert_non_null(found);
+    bench_read(l, found, p.data, p.bytes);
+    for (uint64_t i = 0; i < p.bytes; i++) assert_int_equal(found[i], 0xff);
+    free(found);
     ingot_load_release(load);
     ingot_loader_close(l);
     bench_damage(b, at, 1);
