@@ -13,14 +13,13 @@ if [ "$INGOT_TEST_DEVICE" != host ] && ! "$INGOT" devices | grep -q '^cuda:0'; t
 fi
 n=0 bad=0
 while IFS= read -r line; do # one list of what the programs print each
-    case $line in
-    ok\ [0-9]* | not\ ok\ [0-9]*)
+    if [[ $line =~ ^((not )?ok)\ [0-9]+(.*)$ ]]; then
         n=$((n + 1))
-        sed "s/^\(not ok\|ok\) [0-9]*/\1 $n/" <<<"$line"
-        ;;&
-    not\ ok\ [0-9]*) bad=$((bad + 1)) ;;
-    \#\ [0-9]* | \#\ *fail* | \#\ *error*) echo "$line" ;;
-    esac
+        [ -z "${BASH_REMATCH[2]}" ] || bad=$((bad + 1))
+        echo "${BASH_REMATCH[1]} $n${BASH_REMATCH[3]}"
+    elif [[ $line =~ ^#\ [0-9]+\ |fail|error ]]; then
+        echo "$line"
+    fi
 done < <(for test in "${tests[@]}"; do
     "$build/tests/unit/$test" 2>&1 || echo "not ok 0 - $test ended with status $?"
 done)
