@@ -3,7 +3,7 @@
 # The loader's tests once more, on the first GPU instead of the host's device.  INGOT is the
 # program; the tests are those beside it.
 set -u
-tests=(test_load test_load_faults test_load_flips)
+tests=(test_hash_jobs test_load test_load_faults test_load_flips)
 build=${top_builddir:-$(dirname "$INGOT")}
 export CMOCKA_MESSAGE_OUTPUT=TAP INGOT_TEST_DEVICE=${INGOT_TEST_DEVICE:-cuda:0}
 
