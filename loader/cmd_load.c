@@ -104,6 +104,7 @@ static void drop_cache(struct session *s)
     struct ig_residency r;
     ig_residency_open(&r, s->pack->pack.fd);
     const uint64_t left = ig_residency_drop(&r, s->pack->pack.size);
+    ig_residency_close(&r);
     if (left)
         ig_cli_notice(s->cli, "%s: %s of it are still in the page cache", s->pack->pack.path,
                       ig_human(left).s);

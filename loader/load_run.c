@@ -339,6 +339,7 @@ void ig_load_end(struct ingot_load *l)
     l->has_conductor = false;
     free_transient(r);
     if (r->direct >= 0) close(r->direct);
+    ig_residency_close(&r->residency);
     ig_sidecar_close(r->sidecar);
     free(r->tree);
     pthread_cond_destroy(&r->moved);

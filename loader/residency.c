@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef SYS_cachestat
@@ -37,16 +38,19 @@ static bool by_cachestat(int fd, uint64_t off, uint64_t n, uint64_t *bytes)
     return true;
 }
 
-static bool by_nowait(int fd, uint64_t off, uint64_t n, uint64_t *bytes)
+/* What fails still starts reading ahead: through a description of its own that reads nothing ahead,
+ * and at other pages each time, else the next probe would find what this one has brought in. */
+static bool by_nowait(const struct ig_residency *r, uint64_t off, uint64_t n, uint64_t *bytes)
 {
     const uint64_t pages = (n + IG_PAGE - 1) / IG_PAGE;
     const uint64_t samples = pages < SAMPLES ? pages : SAMPLES;
+    const uint64_t phase = samples ? r->phase % (pages / samples) : 0;
     uint64_t hits = 0;
     for (uint64_t i = 0; i < samples; i++) {
         uint8_t byte;
         const struct iovec v = {&byte, 1};
-        const uint64_t page = i * pages / samples;
-        const ssize_t k = preadv2(fd, &v, 1, (off_t)(off + page * IG_PAGE), RWF_NOWAIT);
+        const uint64_t page = i * pages / samples + phase;
+        const ssize_t k = preadv2(r->own, &v, 1, (off_t)(off + page * IG_PAGE), RWF_NOWAIT);
         if (k < 0 && errno != EAGAIN && errno != EINTR) return false;
         hits += k == 1;
     }
@@ -78,29 +82,40 @@ static bool may_ask_mincore(int fd)
            faccessat(AT_FDCWD, self, W_OK, AT_EACCESS) == 0;
 }
 
-static bool ask(enum ig_probe how, int fd, uint64_t off, uint64_t n, uint64_t *bytes)
+static bool ask(const struct ig_residency *r, uint64_t off, uint64_t n, uint64_t *bytes)
 {
-    switch (how) {
+    switch (r->how) {
     case IG_PROBE_CACHESTAT:
-        return by_cachestat(fd, off, n, bytes);
+        return by_cachestat(r->fd, off, n, bytes);
     case IG_PROBE_NOWAIT:
-        return by_nowait(fd, off, n, bytes);
+        return r->own >= 0 && by_nowait(r, off, n, bytes);
     case IG_PROBE_MINCORE:
-        return may_ask_mincore(fd) && by_mincore(fd, off, n, bytes);
+        return may_ask_mincore(r->fd) && by_mincore(r->fd, off, n, bytes);
     default:
         return false;
     }
 }
 
+static void open_own(struct ig_residency *r)
+{
+    char self[40];
+    struct timespec now;
+    snprintf(self, sizeof self, "/proc/self/fd/%d", r->fd);
+    r->own = open(self, O_RDONLY | O_CLOEXEC);
+    if (r->own >= 0) (void)posix_fadvise(r->own, 0, 0, POSIX_FADV_RANDOM);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    r->phase = (uint32_t)now.tv_nsec / 64;
+}
+
 void ig_residency_open_from(struct ig_residency *r, int fd, enum ig_probe first)
 {
     uint64_t bytes;
-    *r = (struct ig_residency){.fd = fd, .how = IG_PROBE_NONE};
-    for (enum ig_probe how = first; how <= IG_PROBE_MINCORE; how++)
-        if (ask(how, fd, 0, IG_PAGE, &bytes)) {
-            r->how = how;
-            return;
-        }
+    *r = (struct ig_residency){.fd = fd, .own = -1};
+    for (r->how = first; r->how <= IG_PROBE_MINCORE; r->how++) {
+        if (r->how == IG_PROBE_NOWAIT) open_own(r);
+        if (ask(r, 0, IG_PAGE, &bytes)) return;
+    }
+    r->how = IG_PROBE_NONE;
 }
 
 void ig_residency_open(struct ig_residency *r, int fd)
@@ -108,10 +123,16 @@ void ig_residency_open(struct ig_residency *r, int fd)
     ig_residency_open_from(r, fd, IG_PROBE_CACHESTAT);
 }
 
+void ig_residency_close(struct ig_residency *r)
+{
+    if (r->own >= 0) close(r->own);
+    *r = (struct ig_residency){.fd = -1, .own = -1};
+}
+
 uint64_t ig_residency(const struct ig_residency *r, uint64_t off, uint64_t n)
 {
     uint64_t bytes = 0;
-    return n && ask(r->how, r->fd, off, n, &bytes) ? bytes : 0;
+    return n && ask(r, off, n, &bytes) ? bytes : 0;
 }
 
 uint64_t ig_residency_drop(const struct ig_residency *r, uint64_t size)

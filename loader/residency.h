@@ -8,12 +8,15 @@
 enum ig_probe { IG_PROBE_NONE, IG_PROBE_CACHESTAT, IG_PROBE_NOWAIT, IG_PROBE_MINCORE };
 struct ig_residency {
     int fd;
+    int own;           /* a second description for sampled reads, or -1 */
+    uint32_t phase;    /* of the sample */
     enum ig_probe how; /* what the kernel lets this process use; NONE: unknown, taken for cold */
 };
 /* Choose: cachestat; where it is refused, 64 sampled pages a window with preadv2(RWF_NOWAIT);
  * mincore only for a caller who owns the file or may write it, for the kernel tells all others
- * that everything is resident.  fd stays the caller's. */
+ * that everything is resident.  fd stays the caller's and open for as long as this is in use. */
 void ig_residency_open(struct ig_residency *r, int fd);
+void ig_residency_close(struct ig_residency *r);
 /* The same without the ways before `first`, as a kernel that refuses them leaves it. */
 void ig_residency_open_from(struct ig_residency *r, int fd, enum ig_probe first);
 /* Bytes of [off, off + n) that are in the page cache, exact or estimated from the sample. */
