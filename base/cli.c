@@ -81,6 +81,12 @@ static const char *set_value(const struct ig_opt *o, const char *text)
     case IG_OPT_TEXT:
         *(const char **)o->value = text;
         return NULL;
+    case IG_OPT_LIST: {
+        struct ig_texts *t = o->value;
+        if (t->n == IG_TEXTS) return "is given too often";
+        t->list[t->n++] = text;
+        return NULL;
+    }
     case IG_OPT_COUNT:
         return parse_count(text, o->value);
     }

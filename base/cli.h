@@ -17,8 +17,14 @@ struct ig_cmd {
 extern const struct ig_cmd ig_cmds[]; /* main.c, ends with a NULL name */
 
 /* One option.  Its value goes to *value: bool for FLAG, const char * for TEXT,
- * uint64_t for COUNT (decimal, with optional K, M, G, KiB, ... suffix). */
-enum ig_opt_type { IG_OPT_FLAG, IG_OPT_TEXT, IG_OPT_COUNT };
+ * uint64_t for COUNT (decimal, with optional K, M, G, KiB, ... suffix), struct ig_texts for LIST,
+ * which may be given several times. */
+enum ig_opt_type { IG_OPT_FLAG, IG_OPT_TEXT, IG_OPT_COUNT, IG_OPT_LIST };
+#define IG_TEXTS 64u
+struct ig_texts {
+    const char *list[IG_TEXTS];
+    size_t n;
+};
 struct ig_opt {
     const char *name; /* long name without dashes */
     char letter;      /* or 0 */

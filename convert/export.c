@@ -97,32 +97,6 @@ static ingot_status make_path(const char *dir, const char *name, size_t len, cha
     return status;
 }
 
-/* Rows of one source that are neither views nor shadows; caller frees. */
-static ingot_status rows_of(const struct ig_pack *p, uint32_t source, uint32_t **rows, uint32_t *n,
-                            ingot_error *e)
-{
-    *n = 0;
-    *rows = ig_array(p->nrows, sizeof **rows);
-    if (!*rows) return ig_no_memory(e);
-    for (uint32_t i = 0; i < p->nrows; i++) {
-        struct ig_row row;
-        ig_pack_row(p, i, &row);
-        const bool mine = source == IG_NONE || row.source == source;
-        if (mine && !(row.flags & (IG_ROW_VIEW | IG_ROW_SHADOW))) (*rows)[(*n)++] = i;
-    }
-    return INGOT_OK;
-}
-
-static ingot_status export_canonical(struct export *x, uint32_t source, struct out *o,
-                                     ingot_error *e)
-{
-    uint32_t *rows = NULL, n;
-    ingot_status status = rows_of(x->p, source, &rows, &n, e);
-    if (status == INGOT_OK) status = ig_rebuild_canonical(x->p, rows, n, write_piece, o, e);
-    free(rows);
-    return status;
-}
-
 static ingot_status export_source(void *ctx, uint64_t i, unsigned worker, ingot_error *e)
 {
     struct export *x = ctx;
@@ -134,8 +108,7 @@ static ingot_status export_source(void *ctx, uint64_t i, unsigned worker, ingot_
     ingot_status status = make_path(x->dir, s->name, strlen(s->name), &path, e);
     if (status == INGOT_OK) status = open_out(x, path, &o, e);
     if (status == INGOT_OK) {
-        status = derived ? export_canonical(x, (uint32_t)i, &o, e)
-                         : ig_rebuild_source(x->p, (uint32_t)i, write_piece, &o, e);
+        status = ig_rebuild_export(x->p, (uint32_t)i, write_piece, &o, e);
         status = close_out(&o, status, derived ? NULL : s->sha256, e);
     }
     free(path);
@@ -256,7 +229,7 @@ static ingot_status export_merged(struct export *x, ingot_error *e)
     ingot_status status = hidden ? check_absent(target, false, e) : ig_no_memory(e);
     if (status == INGOT_OK) status = open_out(x, hidden, &o, e);
     if (o.fd >= 0) {
-        status = close_out(&o, export_canonical(x, IG_NONE, &o, e), NULL, e);
+        status = close_out(&o, ig_rebuild_export(x->p, IG_NONE, write_piece, &o, e), NULL, e);
         if (status == INGOT_OK) status = move_into_place(hidden, target, e);
         if (status != INGOT_OK) unlink(hidden);
     }

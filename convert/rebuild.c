@@ -164,3 +164,31 @@ ingot_status ig_rebuild_canonical(const struct ig_pack *p, const uint32_t *rows,
     free(list);
     return status;
 }
+
+/* Rows of one source that are neither views nor shadows; caller frees. */
+static ingot_status rows_of(const struct ig_pack *p, uint32_t source, uint32_t **rows, uint32_t *n,
+                            ingot_error *e)
+{
+    *n = 0;
+    *rows = ig_array(p->nrows, sizeof **rows);
+    if (!*rows) return ig_no_memory(e);
+    for (uint32_t i = 0; i < p->nrows; i++) {
+        struct ig_row row;
+        ig_pack_row(p, i, &row);
+        const bool mine = source == IG_NONE || row.source == source;
+        if (mine && !(row.flags & (IG_ROW_VIEW | IG_ROW_SHADOW))) (*rows)[(*n)++] = i;
+    }
+    return INGOT_OK;
+}
+
+ingot_status ig_rebuild_export(const struct ig_pack *p, uint32_t source, ig_rebuild_sink *sink,
+                               void *ctx, ingot_error *e)
+{
+    uint32_t *rows = NULL, n;
+    if (source != IG_NONE && !ig_pack_is_derived(p))
+        return ig_rebuild_source(p, source, sink, ctx, e);
+    ingot_status status = rows_of(p, source, &rows, &n, e);
+    if (status == INGOT_OK) status = ig_rebuild_canonical(p, rows, n, sink, ctx, e);
+    free(rows);
+    return status;
+}

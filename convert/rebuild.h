@@ -18,4 +18,9 @@ ingot_status ig_rebuild_source(const struct ig_pack *p, uint32_t source, ig_rebu
 ingot_status ig_rebuild_canonical(const struct ig_pack *p, const uint32_t *rows, uint32_t n,
                                   ig_rebuild_sink *sink, void *ctx, ingot_error *e);
 
+/* A source file as export writes it: as it was, or from a derived pack a canonical one of its
+ * tensors.  IG_NONE: all that is loaded, in one canonical file. */
+ingot_status ig_rebuild_export(const struct ig_pack *p, uint32_t source, ig_rebuild_sink *sink,
+                               void *ctx, ingot_error *e);
+
 #endif

@@ -79,4 +79,13 @@ void ig_names_free(struct ig_name *names, size_t n);
 /* Remove a name and the folders that it leaves empty; the caller holds the exclusive lock. */
 ingot_status ig_name_remove(const struct ig_store *s, const char *name, ingot_error *e);
 
+/* sigs.c: signature bundles beside a pack.  The path of one, or with name NULL of their folder;
+ * caller frees.  Names in natural order; freed by ig_sigs_free. */
+char *ig_sigs_path(const char *pack, const char *name);
+ingot_status ig_sigs_list(const char *pack, char ***names, size_t *n, ingot_error *e);
+void ig_sigs_free(char **names, size_t n);
+/* Add one, or take the place of that name. */
+ingot_status ig_sigs_add(const char *pack, const char *name, const char *text, size_t n,
+                         ingot_error *e);
+
 #endif

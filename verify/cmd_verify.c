@@ -4,7 +4,10 @@
 #include "base/cmds.h"
 #include "verify/verify.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static uint64_t number(const json_t *o, const char *key)
 {
@@ -60,6 +63,51 @@ static void print_work(const json_t *m, const char *level)
     if (*text(m, "note")) printf("  %s\n", text(m, "note"));
 }
 
+static void print_names(const char *what, const json_t *list)
+{
+    size_t i;
+    json_t *o;
+    if (!json_array_size(list)) return;
+    printf("  %s:", what);
+    json_array_foreach(list, i, o)
+    {
+        if (i == 20) {
+            printf(" and %zu more", json_array_size(list) - i);
+            break;
+        }
+        printf(" %s", ig_esc(json_string_value(o), json_string_length(o)).s);
+    }
+    putchar('\n');
+}
+
+static void print_signature(const json_t *s)
+{
+    const json_t *cert = json_object_get(s, "certificate");
+    if (!s) return;
+    printf("  signature %s: %s", text(s, "bundle"),
+           json_is_true(json_object_get(s, "good")) ? "good" : "NOT GOOD");
+    if (cert)
+        printf(", by %s (%s), certificate of %s, %s to %s, judged at %s (%s)",
+               text(cert, "subject"), text(s, "curve"), text(cert, "issuer"),
+               text(cert, "not_before"), text(cert, "not_after"), text(s, "time"),
+               text(s, "time_is"));
+    else if (*text(s, "key"))
+        printf(", by the key %s (%s)", text(s, "key"), text(s, "curve"));
+    putchar('\n');
+    if (!json_object_get(s, "signed")) return;
+    printf("  %llu files signed, %llu matched%s, %zu missing, %zu different, %zu extra\n",
+           (unsigned long long)number(s, "signed"), (unsigned long long)number(s, "matched"),
+           strcmp(text(s, "by"), "files") == 0 ? "" : " by the digest of the pack",
+           json_array_size(json_object_get(s, "missing")),
+           json_array_size(json_object_get(s, "different")),
+           json_array_size(json_object_get(s, "extra")));
+    print_names("not held, as allowed", json_object_get(s, "unheld"));
+    print_names("held, and left out by the signature", json_object_get(s, "left_out"));
+    print_names("paths that the signature leaves out", json_object_get(s, "ignore_paths"));
+    if (*text(s, "note")) printf("  %s\n", text(s, "note"));
+    if (*text(s, "log")) printf("  %s\n", text(s, "log"));
+}
+
 static void print_model(const json_t *m)
 {
     static const struct {
@@ -75,6 +123,7 @@ static void print_model(const json_t *m)
     printf("%s: %s%s%s  %s\n", ig_esc(model, strlen(model)).s, word, *state ? ", " : "", state,
            text(m, "digest"));
     print_work(m, level);
+    print_signature(json_object_get(m, "signature"));
     size_t i;
     json_t *b;
     json_array_foreach(json_object_get(m, "bad"), i, b) print_finding(b);
@@ -98,12 +147,67 @@ static bool read_digest(const char *s, uint8_t out[IG_HASH])
     return strlen(s) == 2 * IG_HASH && ig_unhex(out, IG_HASH, s);
 }
 
+/* "2026-11-30T12:00:00Z", "2026-11-30", or seconds since 1970 after an '@'. */
+static bool read_time(const char *s, int64_t *out)
+{
+    static const char *const formats[] = {"%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d", NULL};
+    char *end;
+    if (*s == '@') {
+        errno = 0;
+        const long long n = strtoll(s + 1, &end, 10);
+        *out = n;
+        return s[1] && !*end && errno == 0;
+    }
+    for (size_t i = 0; formats[i]; i++) {
+        struct tm tm = {0};
+        const char *rest = strptime(s, formats[i], &tm);
+        if (!rest || *rest) continue;
+        *out = (int64_t)timegm(&tm);
+        return true;
+    }
+    return false;
+}
+
+struct sig_options {
+    struct ig_signature sig;
+    struct ig_texts unheld;
+    const char *at;
+};
+
+/* What belongs together.  -1: fine. */
+static int check_signature(const struct ig_cli *cli, struct sig_options *o)
+{
+    struct ig_signature *s = &o->sig;
+    const bool by_roots = s->roots.file || s->roots.system;
+    if (!s->bundle) {
+        if (s->key || by_roots || o->at || s->tsa_roots || o->unheld.n)
+            return ig_cli_usage(cli, "--key, --certificate-chain and what goes with them need "
+                                     "--signature BUNDLE");
+        return -1;
+    }
+    if ((s->key != NULL) == by_roots)
+        return ig_cli_usage(cli, "--signature needs --key PUBLIC, or --certificate-chain ROOTS (or "
+                                 "--system-roots), not both");
+    if (o->at && s->tsa_roots) return ig_cli_usage(cli, "--at and --tsa-roots exclude each other");
+    if ((o->at || s->tsa_roots) && s->key)
+        return ig_cli_usage(cli,
+                            "--at and --tsa-roots are for certificates; a key does not expire");
+    if (o->at && !read_time(o->at, &s->at))
+        return ig_cli_usage(cli, "--at %s: expected a time, as 2026-11-30T12:00:00Z or 2026-11-30",
+                            o->at);
+    s->has_at = o->at != NULL;
+    s->unheld = o->unheld.list;
+    s->nunheld = o->unheld.n;
+    return -1;
+}
+
 int ig_cmd_verify(int argc, char **argv)
 {
     bool quick = false, fast = false, all = false;
     uint64_t threads = 0;
     const char *expect = NULL;
     struct ig_verify v = {.level = IG_LEVEL_FULL};
+    struct sig_options sig = {.at = NULL};
     const struct ig_opt opts[] = {
         {"quick", 0, IG_OPT_FLAG, &quick},
         {"fast", 0, IG_OPT_FLAG, &fast},
@@ -113,16 +217,27 @@ int ig_cmd_verify(int argc, char **argv)
         {"strict", 0, IG_OPT_FLAG, &v.strict},
         {"all", 0, IG_OPT_FLAG, &all},
         {"threads", 0, IG_OPT_COUNT, &threads},
+        {"signature", 0, IG_OPT_TEXT, &sig.sig.bundle},
+        {"key", 0, IG_OPT_TEXT, &sig.sig.key},
+        {"certificate-chain", 0, IG_OPT_TEXT, &sig.sig.roots.file},
+        {"system-roots", 0, IG_OPT_FLAG, &sig.sig.roots.system},
+        {"at", 0, IG_OPT_TEXT, &sig.at},
+        {"tsa-roots", 0, IG_OPT_TEXT, &sig.sig.tsa_roots},
+        {"allow-unheld", 0, IG_OPT_LIST, &sig.unheld},
         IG_OPT_END,
     };
-    struct ig_cli cli = {.usage =
-                             "[--quick|--fast] [--source DIR] [--expect DIGEST] MODEL | --all"};
+    struct ig_cli cli = {.usage = "[--quick|--fast] [--source DIR] [--expect DIGEST] [--signature "
+                                  "BUNDLE --key PUBLIC] MODEL "
+                                  "| --all"};
     const int stop = ig_cli_parse(&cli, argc, argv, opts, 0, 1);
     if (stop >= 0) return stop;
     if (all == (cli.argc == 1)) return ig_cli_usage(&cli, "give one MODEL, or --all");
     if (quick && fast) return ig_cli_usage(&cli, "--quick and --fast exclude each other");
-    if (all && (expect || v.source))
-        return ig_cli_usage(&cli, "--all takes no --expect or --source");
+    if (all && (expect || v.source || sig.sig.bundle))
+        return ig_cli_usage(&cli, "--all takes no --expect, --source or --signature");
+    const int wrong = check_signature(&cli, &sig);
+    if (wrong >= 0) return wrong;
+    v.signature = sig.sig.bundle ? &sig.sig : NULL;
     if (threads > 1024) return ig_cli_usage(&cli, "--threads: the number is too large");
     if (expect && !read_digest(expect, v.expect))
         return ig_cli_usage(&cli, "--expect %s: expected a whole digest of 64 hex digits", expect);

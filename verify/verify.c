@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/verity.h"
 #include "verify/check.h"
+#include "verify/signed.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -124,6 +125,7 @@ ingot_status ig_verify_pack(const char *path, const char *label, const uint8_t *
     if (!e) e = &local;
     json_t *r = json_object();
     bool used = false;
+    struct ig_signed sig = {0};
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     ingot_status status = INGOT_OK;
     pthread_mutex_init(&c.lock, NULL);
@@ -132,11 +134,14 @@ ingot_status ig_verify_pack(const char *path, const char *label, const uint8_t *
     } else if (fd < 0) {
         status = ig_fail_sys(e, errno, "%s: cannot open", ig_esc(path, strlen(path)).s);
         ig_at(e, path, NULL, 0);
+    } else if (v->signature && (status = ig_signed_open(&c, path, &sig, e)) != INGOT_OK) {
+        /* Before gigabytes are read for nothing. */
     } else {
         check_kernel(&c, fd, expected, r);
         status = ig_pack_open_fd(fcntl(fd, F_DUPFD_CLOEXEC, 0), path, &c.pack, e);
         c.open = status == INGOT_OK;
         if (c.open) status = check_open_pack(&c, expected, r, e);
+        if (c.open && status == INGOT_OK && v->signature) status = ig_signed_check(&c, &sig, r, e);
         status = absorb(&c, status, fd, e);
     }
     if (status == INGOT_OK) judge_identity(&c, expected, r);
@@ -144,6 +149,7 @@ ingot_status ig_verify_pack(const char *path, const char *label, const uint8_t *
     if (status == INGOT_OK && v->level == IG_LEVEL_FULL && expected && json_array_size(c.bad))
         status = absorb(&c, ig_check_by_tree(&c, fd, path, expected, &used, e), fd, e);
     if (status == INGOT_OK) status = finish_report(&c, label, expected, r, e);
+    ig_signed_close(&sig);
     ig_pack_close(&c.pack);
     if (fd >= 0) close(fd);
     pthread_mutex_destroy(&c.lock);

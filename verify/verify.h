@@ -8,6 +8,7 @@
 #define INGOT_VERIFY_H
 
 #include "convert/convert.h"
+#include "verify/sign.h"
 
 enum ig_level {
     IG_LEVEL_QUICK, /* structure and sizes; the kernel's fs-verity digest where it enforces one */
@@ -15,11 +16,24 @@ enum ig_level {
     IG_LEVEL_FULL   /* the same and every SHA-256: digest, tensor digests, content digest */
 };
 
+/* A signature over the model's files to hold the pack to. */
+struct ig_signature {
+    const char *bundle; /* a file; a bare name may be that of one kept beside the pack */
+    const char *key;    /* public, PEM; or NULL: the bundle's certificate and `roots` */
+    struct ig_roots roots;
+    bool has_at; /* certificates are judged at `at`, not now */
+    int64_t at;
+    const char *tsa_roots; /* PEM: judge at the time that an RFC 3161 timestamp proves; or NULL */
+    const char *const *unheld; /* patterns of signed files that the pack need not hold */
+    size_t nunheld;
+};
+
 struct ig_verify {
     enum ig_level level;
     const char *source; /* folder with the original files, or NULL */
     bool has_expect;    /* the digest the caller demands, over anything else that is known */
     uint8_t expect[IG_HASH];
+    const struct ig_signature *signature; /* or NULL */
     bool self;        /* without an expected digest: say "consistent" instead of failing */
     bool strict;      /* with --all: unknown files in the store are failures */
     unsigned threads; /* 0: ig_cpus() */

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The signature and who made it, before anything of the model is read. */
+#include "verify/signed.h"
+
+#include "store/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static void bad(struct check *c, const char *text)
+{
+    ig_check_bad(c, &(struct finding){.kind = "signature", .offset = UINT64_MAX, .text = text});
+}
+
+/* A file by its path; a bare name may be that of a bundle kept beside the pack. */
+static ingot_status find_bundle(const char *pack, const char *name, char **path, ingot_error *e)
+{
+    struct stat st;
+    bool there = true;
+    if (!strchr(name, '/')) return_if_error(ig_stat(name, &st, &there, e));
+    *path = there ? strdup(name) : ig_sigs_path(pack, name);
+    return *path ? INGOT_OK : ig_no_memory(e);
+}
+
+/* Which way the caller wants to be sure, and which the bundle offers. */
+static ingot_status check_flow(const struct ig_signed *s, ingot_error *e)
+{
+    const bool by_key = s->job->key != NULL;
+    if (by_key == (s->bundle.ncerts == 0)) return INGOT_OK;
+    ig_fail(e, INGOT_ERR_INPUT, "%s: %s", ig_esc(s->path, strlen(s->path)).s,
+            by_key ? "was signed with a certificate: give --certificate-chain, not --key"
+                   : "was signed with a bare key: give --key, not --certificate-chain");
+    return ig_at(e, s->path, NULL, 0);
+}
+
+static ingot_status take_signer(struct check *c, struct ig_signed *s, ingot_error *e)
+{
+    if (!s->job->key)
+        return ig_chain_verify(&s->bundle, &s->job->roots, s->path, &s->key, &s->who, e);
+    return_if_error(ig_key_read_public(s->job->key, &s->key, e));
+    if (s->bundle.hint && strcmp(s->bundle.hint, s->key.hint) != 0) {
+        char text[IG_ESC_MAX + 128];
+        snprintf(text, sizeof text, "made with the key %s, which is not the one given (%s)",
+                 ig_esc(s->bundle.hint, strlen(s->bundle.hint)).s, s->key.hint);
+        bad(c, text);
+    }
+    return INGOT_OK;
+}
+
+/* The present; what the operator states; or what an authority has proven. */
+static ingot_status find_time(struct ig_signed *s, ingot_error *e)
+{
+    s->when = s->job->has_at ? s->job->at : (int64_t)time(NULL);
+    s->how = s->job->has_at ? "stated by operator" : "now";
+    if (!s->job->tsa_roots) return INGOT_OK;
+    s->how = "proven by a timestamp";
+    return ig_stamp_verify(&s->bundle, s->job->tsa_roots, s->path, &s->when, e);
+}
+
+static void when_text(int64_t t, char out[32])
+{
+    struct tm tm;
+    const time_t seconds = (time_t)t;
+    if (!gmtime_r(&seconds, &tm) || !strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &tm))
+        snprintf(out, 32, "an unknown time");
+}
+
+static void judge_time(struct check *c, const struct ig_signed *s)
+{
+    char text[200], limit[32], at[32];
+    if (!s->bundle.ncerts) return; /* keys do not age */
+    const bool expired = s->when > s->who.not_after, early = s->when < s->who.not_before;
+    if (!expired && !early) return;
+    when_text(expired ? s->who.not_after : s->who.not_before, limit);
+    when_text(s->when, at);
+    snprintf(text, sizeof text, "signature good, certificate %s %s (judged at %s, %s)",
+             expired ? "expired" : "valid only from", limit, at, s->how);
+    bad(c, text);
+}
+
+static ingot_status judge(struct check *c, struct ig_signed *s, ingot_error *e)
+{
+    bool good;
+    const struct ig_bytes *p = &s->bundle.payload;
+    return_if_error(take_signer(c, s, e));
+    return_if_error(ig_dsse_verify(&s->key, p->data, p->n, &s->bundle.sig, &good, e));
+    if (!good) {
+        bad(c, "is not over this statement, or not by this key");
+        return INGOT_OK;
+    }
+    return_if_error(find_time(s, e));
+    judge_time(c, s);
+    return ig_statement_parse((const char *)p->data, p->n, s->path, &s->statement, e);
+}
+
+ingot_status ig_signed_open(struct check *c, const char *pack, struct ig_signed *s, ingot_error *e)
+{
+    *s = (struct ig_signed){.job = c->v->signature, .how = ""};
+    return_if_error(find_bundle(pack, s->job->bundle, &s->path, e));
+    return_if_error(ig_bundle_read(s->path, &s->bundle, e));
+    return_if_error(check_flow(s, e));
+    const ingot_status status = judge(c, s, e);
+    if (status == INGOT_ERR_CHECK) { /* no trusted root, no timestamp: the answer, not a failure */
+        bad(c, e->message);
+        return INGOT_OK;
+    }
+    s->good = status == INGOT_OK && s->statement.nresources > 0 && !ig_check_failed(c);
+    return status;
+}
+
+void ig_signed_close(struct ig_signed *s)
+{
+    ig_statement_free(&s->statement);
+    ig_bundle_free(&s->bundle);
+    ig_key_free(&s->key);
+    free(s->path);
+    *s = (struct ig_signed){0};
+}
+
+/* ---- the report ---- */
+
+static json_t *time_json(int64_t t)
+{
+    char text[32];
+    when_text(t, text);
+    return json_string(text);
+}
+
+json_t *ig_signed_json(const struct ig_signed *s)
+{
+    json_t *o = json_pack("{s:o,s:b}", "bundle", ig_text_json(s->path), "good", s->good);
+    if (!o) return NULL;
+    if (s->key.curve) {
+        json_object_set_new(o, "curve", json_string(s->key.curve));
+        json_object_set_new(o, "key", json_sprintf("sha256:%s", s->key.hint));
+    }
+    if (*s->who.subject) {
+        json_t *cert =
+            json_pack("{s:s,s:s,s:s,s:o,s:o}", "subject", s->who.subject, "issuer", s->who.issuer,
+                      "sha256", s->who.fingerprint, "not_before", time_json(s->who.not_before),
+                      "not_after", time_json(s->who.not_after));
+        json_object_set_new(o, "certificate", cert);
+        json_object_set_new(o, "time", time_json(s->when));
+        json_object_set_new(o, "time_is", json_string(s->how));
+    }
+    if (s->key.curve && !s->bundle.ncerts && !s->bundle.hint)
+        json_object_set_new(o, "note", json_string("the bundle does not say which key made it"));
+    if (s->bundle.has_log)
+        json_object_set_new(o, "log", json_string("entries of a transparency log, not looked at"));
+    return o;
+}
