@@ -18,6 +18,7 @@ const struct ig_cmd ig_cmds[] = {
     {"convert", "make a pack from a safetensors checkpoint", ig_cmd_convert},
     {"export", "get the original files back from a pack", ig_cmd_export},
     {"verify", "prove that packs hold what they should", ig_cmd_verify},
+    {"sign", "sign a model for OpenSSF Model Signing", ig_cmd_sign},
     {"show", "describe a pack: tensors, scales, files, config", ig_cmd_show},
     {"ls", "list the models of the store", ig_cmd_ls},
     {"find", "find models by tensor name, digest or file hash", ig_cmd_find},

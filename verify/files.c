@@ -141,6 +141,14 @@ struct ig_file *ig_files_find(const struct ig_files *f, const char *name)
     return NULL;
 }
 
+bool ig_never_signed(const char *name)
+{
+    static const char *const never[] = {".git", ".gitattributes", ".github", ".gitignore"};
+    for (size_t i = 0; i < sizeof never / sizeof never[0]; i++)
+        if (ig_path_within(name, never[i])) return true;
+    return false;
+}
+
 void ig_files_free(struct ig_files *f)
 {
     for (size_t i = 0; i < f->n; i++) free(f->list[i].name), free(f->list[i].problem);

@@ -24,6 +24,8 @@ ingot_status ig_files_list(const struct ig_pack *p, struct ig_files *out, ingot_
 ingot_status ig_files_hash(const struct ig_pack *p, struct ig_files *f, unsigned threads,
                            const struct ig_progress *progress, ingot_error *e);
 struct ig_file *ig_files_find(const struct ig_files *f, const char *name);
+/* .git and the like: model_signing never looks at them, whatever is signed. */
+bool ig_never_signed(const char *name);
 void ig_files_free(struct ig_files *f);
 
 #endif

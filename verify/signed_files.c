@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* model_signing never looks at these, whatever is signed. */
-static const char *const never[] = {".git", ".gitattributes", ".github", ".gitignore"};
-
 struct lists {
     json_t *missing, *different, *extra, *unheld, *left_out;
     json_int_t matched;
@@ -42,8 +39,7 @@ static bool may_lack(const struct ig_signature *job, const char *name)
 
 static bool is_left_out(const struct ig_statement *s, const char *name)
 {
-    for (size_t i = 0; i < sizeof never / sizeof never[0]; i++)
-        if (ig_path_within(name, never[i])) return true;
+    if (ig_never_signed(name)) return true;
     for (size_t i = 0; i < s->nignored; i++)
         if (ig_path_within(name, s->ignored[i])) return true;
     return false;

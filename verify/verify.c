@@ -142,6 +142,11 @@ ingot_status ig_verify_pack(const char *path, const char *label, const uint8_t *
         c.open = status == INGOT_OK;
         if (c.open) status = check_open_pack(&c, expected, r, e);
         if (c.open && status == INGOT_OK && v->signature) status = ig_signed_check(&c, &sig, r, e);
+        if (c.open && status == INGOT_OK && v->files && !ig_check_failed(&c)) {
+            status = ig_files_list(&c.pack, v->files, e);
+            if (status == INGOT_OK)
+                status = ig_files_hash(&c.pack, v->files, v->threads, &v->progress, e);
+        }
         status = absorb(&c, status, fd, e);
     }
     if (status == INGOT_OK) judge_identity(&c, expected, r);

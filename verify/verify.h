@@ -8,6 +8,7 @@
 #define INGOT_VERIFY_H
 
 #include "convert/convert.h"
+#include "verify/files.h"
 #include "verify/sign.h"
 
 enum ig_level {
@@ -34,9 +35,10 @@ struct ig_verify {
     bool has_expect;    /* the digest the caller demands, over anything else that is known */
     uint8_t expect[IG_HASH];
     const struct ig_signature *signature; /* or NULL */
-    bool self;        /* without an expected digest: say "consistent" instead of failing */
-    bool strict;      /* with --all: unknown files in the store are failures */
-    unsigned threads; /* 0: ig_cpus() */
+    struct ig_files *files; /* or NULL: filled with the files of a pack that passed, hashed */
+    bool self;              /* without an expected digest: say "consistent" instead of failing */
+    bool strict;            /* with --all: unknown files in the store are failures */
+    unsigned threads;       /* 0: ig_cpus() */
     struct ig_progress progress;
 };
 
@@ -47,5 +49,20 @@ ingot_status ig_verify_pack(const char *path, const char *label, const uint8_t *
 /* MODEL of a store, or with model NULL everything in it; *report: {"models", "ok", "warnings"}. */
 ingot_status ig_verify_store(const struct ig_store *s, const char *model, const struct ig_verify *v,
                              json_t **report, ingot_error *e);
+
+/* sign.c: a bundle over the files of a model that has just been verified in full, kept beside its
+ * pack or written to `output`. */
+struct ig_signing {
+    const char *key;         /* private, PEM */
+    const char *certificate; /* PEM, or NULL: a bare key signs */
+    const char *chain;       /* more certificates, PEM, or NULL */
+    struct ig_passphrase passphrase;
+    const char *output; /* a new file, "-" for stdout, or NULL: beside the pack */
+    const struct ig_verify *verify;
+};
+/* *report: that of ig_verify_pack; "ok" false: nothing was signed.  Else with "signed": files,
+ * "key", "bundle".  *loose: others may read the key. */
+ingot_status ig_sign(const struct ig_store *s, const char *model, const struct ig_signing *job,
+                     json_t **report, bool *loose, ingot_error *e);
 
 #endif

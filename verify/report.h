@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report: what the commands of this folder print, and take, alike. */
+#ifndef INGOT_REPORT_H
+#define INGOT_REPORT_H
+
+#include "base/base.h"
+
+/* One model's report of ig_verify_pack, for people. */
+void ig_verify_print(const json_t *model);
+/* A whole digest: 64 lower-case hex digits, with or without "fsverity-sha256:". */
+bool ig_verify_digest(const char *text, uint8_t out[IG_HASH]);
+
+#endif
