@@ -17,6 +17,7 @@ static ingot_status open_model(const struct ig_cli *cli, struct ig_show *s, ingo
         s->has_digest = ref.has_digest;
         memcpy(s->digest, ref.digest, IG_HASH);
         s->origin = ig_show_origin(ref.path);
+        s->sigs = ig_show_sigs(ref.path);
     }
     ig_ref_free(&ref);
     ig_store_close(&store);
@@ -83,6 +84,7 @@ int ig_cmd_show(int argc, char **argv)
     if (status == INGOT_OK) status = print(&cli, &s, &e);
     ig_pack_close(&s.pack);
     json_decref(s.origin);
+    json_decref(s.sigs);
     json_decref(s.findings);
     free(s.name);
     return status == INGOT_OK ? ig_cli_finish(&cli, 0) : ig_cli_fail(&cli, &e);

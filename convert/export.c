@@ -5,15 +5,14 @@
  * against what the pack says it must be.
  */
 #include "base/pipe.h"
+#include "convert/export_place.h"
 #include "convert/rebuild.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,6 +30,7 @@ struct export
     const char *dir; /* the hidden one */
     pthread_mutex_t lock;
     uint64_t done, total;
+    size_t nsigs;
 };
 
 static void report(struct export *x, uint64_t n)
@@ -132,77 +132,13 @@ static ingot_status export_blob(struct export *x, uint32_t i, ingot_error *e)
     return status;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
-{
-    (void)st, (void)type, (void)where;
-    return remove(path);
-}
-
-static int flush_one(const char *path, const struct stat *st, int type, struct FTW *where)
-{
-    (void)st, (void)where;
-    return type == FTW_DP && ig_fsync_dir(path, NULL) != INGOT_OK;
-}
-
-/* A hidden sibling of `target`: ".NAME.partial-<random>"; caller frees. */
-static char *sibling_of(const char *target)
-{
-    uint64_t random = 0;
-    const char *slash = strrchr(target, '/');
-    const int dir = slash ? (int)(slash - target) + 1 : 0;
-    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random) random = (uint64_t)getpid();
-    return ig_format("%.*s.%s.partial-%016llx", dir, target, target + dir,
-                     (unsigned long long)random);
-}
-
-static ingot_status fsync_parent(const char *target, ingot_error *e)
-{
-    char *dir = strdup(target);
-    if (!dir) return ig_no_memory(e);
-    char *slash = strrchr(dir, '/');
-    if (slash) slash[slash == dir] = '\0';
-    const ingot_status status = ig_fsync_dir(slash ? dir : ".", e);
-    free(dir);
-    return status;
-}
-
-static ingot_status refuse_existing(const char *target, ingot_error *e)
-{
-    ig_fail(e, INGOT_ERR_EXISTS, "%s: exists already, and export never writes over anything",
-            target);
-    return ig_at(e, target, NULL, 0);
-}
-
-static ingot_status move_into_place(const char *from, const char *to, ingot_error *e)
-{
-    int rc = renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
-    if (rc != 0 && (errno == EINVAL || errno == ENOSYS)) { /* not every file system has the flag */
-        if (access(to, F_OK) == 0) return refuse_existing(to, e);
-        rc = rename(from, to);
-    }
-    if (rc != 0 && errno == EEXIST) return refuse_existing(to, e);
-    if (rc != 0) return ig_fail_sys(e, errno, "%s: cannot rename %s to it", to, from);
-    const ingot_status status = fsync_parent(to, e);
-    if (status != INGOT_OK) (void)rename(to, from); /* for the caller to remove */
-    return status;
-}
-
-static ingot_status check_absent(const char *target, bool folder, ingot_error *e)
-{
-    struct stat st;
-    if (lstat(target, &st) != 0) return INGOT_OK;
-    /* An empty folder is as good as none; it comes back, filled, at the end. */
-    if (folder && S_ISDIR(st.st_mode) && rmdir(target) == 0) return INGOT_OK;
-    return refuse_existing(target, e);
-}
-
 static ingot_status export_folder(struct export *x, ingot_error *e)
 {
     char *target = strdup(x->job->folder);
     for (size_t n = target ? strlen(target) : 0; n > 1 && target[n - 1] == '/';) target[--n] = '\0';
-    char *hidden = target ? sibling_of(target) : NULL;
+    char *hidden = target ? ig_export_sibling(target) : NULL;
     bool made = false;
-    ingot_status status = hidden ? check_absent(target, true, e) : ig_no_memory(e);
+    ingot_status status = hidden ? ig_export_absent(target, true, e) : ig_no_memory(e);
     if (status == INGOT_OK) {
         made = mkdir(hidden, 0777) == 0;
         if (!made) status = ig_fail_sys(e, errno, "%s: cannot create folder", hidden);
@@ -212,10 +148,10 @@ static ingot_status export_folder(struct export *x, ingot_error *e)
     if (status == INGOT_OK)
         status = ig_parallel(x->job->threads ? x->job->threads : ig_cpus(), x->p->nsources,
                              export_source, x, e);
-    if (status == INGOT_OK && nftw(hidden, flush_one, 16, FTW_PHYS | FTW_DEPTH) != 0)
-        status = ig_fail_sys(e, errno, "%s: cannot flush folder to disk", hidden);
-    if (status == INGOT_OK) status = move_into_place(hidden, target, e);
-    if (status != INGOT_OK && made) nftw(hidden, remove_one, 16, FTW_PHYS | FTW_DEPTH);
+    if (status == INGOT_OK) status = ig_export_flush(hidden, e);
+    if (status == INGOT_OK) status = ig_export_sigs(x->p->path, target, &x->nsigs, e);
+    if (status == INGOT_OK) status = ig_export_move(hidden, target, e);
+    if (status != INGOT_OK && made) ig_export_remove(hidden);
     free(hidden);
     free(target);
     return status;
@@ -224,13 +160,13 @@ static ingot_status export_folder(struct export *x, ingot_error *e)
 static ingot_status export_merged(struct export *x, ingot_error *e)
 {
     const char *target = x->job->safetensors;
-    char *hidden = sibling_of(target);
+    char *hidden = ig_export_sibling(target);
     struct out o = {.fd = -1};
-    ingot_status status = hidden ? check_absent(target, false, e) : ig_no_memory(e);
+    ingot_status status = hidden ? ig_export_absent(target, false, e) : ig_no_memory(e);
     if (status == INGOT_OK) status = open_out(x, hidden, &o, e);
     if (o.fd >= 0) {
         status = close_out(&o, ig_rebuild_export(x->p, IG_NONE, write_piece, &o, e), NULL, e);
-        if (status == INGOT_OK) status = move_into_place(hidden, target, e);
+        if (status == INGOT_OK) status = ig_export_move(hidden, target, e);
         if (status != INGOT_OK) unlink(hidden);
     }
     free(hidden);
@@ -248,9 +184,10 @@ ingot_status ig_export(const struct ig_pack *p, const struct ig_export *job, jso
     if (status == INGOT_OK && job->safetensors) status = export_merged(&x, e);
     pthread_mutex_destroy(&x.lock);
     if (status != INGOT_OK) return status;
-    *report_out = json_pack(
-        "{s:o?,s:o?,s:I,s:I,s:b}", "folder", job->folder ? ig_text_json(job->folder) : NULL,
-        "safetensors", job->safetensors ? ig_text_json(job->safetensors) : NULL, "sources",
-        (json_int_t)p->nsources, "bytes", (json_int_t)x.done, "derived", ig_pack_is_derived(p));
+    *report_out = json_pack("{s:o?,s:o?,s:I,s:I,s:I,s:b}", "folder",
+                            job->folder ? ig_text_json(job->folder) : NULL, "safetensors",
+                            job->safetensors ? ig_text_json(job->safetensors) : NULL, "sources",
+                            (json_int_t)p->nsources, "bytes", (json_int_t)x.done, "signatures",
+                            (json_int_t)x.nsigs, "derived", ig_pack_is_derived(p));
     return *report_out ? INGOT_OK : ig_no_memory(e);
 }

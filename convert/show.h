@@ -10,12 +10,14 @@ struct ig_show {
     char *name; /* or NULL */
     bool has_digest;
     uint8_t digest[IG_HASH];
+    json_t *sigs;     /* names of the bundles beside the pack, or NULL */
     json_t *origin;   /* the claims beside the pack, or NULL */
     json_t *findings; /* with --scales */
     bool tensors, scales, config, nul;
 };
 
 json_t *ig_show_origin(const char *pack_path);
+json_t *ig_show_sigs(const char *pack_path);
 /* show_text.c: tables for people. */
 void ig_show_summary(const struct ig_show *s);
 void ig_show_tensors(const struct ig_show *s);

@@ -4,6 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+json_t *ig_show_sigs(const char *pack_path)
+{
+    char **names = NULL;
+    size_t n = 0;
+    if (ig_sigs_list(pack_path, &names, &n, NULL) != INGOT_OK || !n) return NULL;
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) json_array_append_new(list, ig_text_json(names[i]));
+    ig_sigs_free(names, n);
+    return list;
+}
+
 json_t *ig_show_origin(const char *pack_path)
 {
     const size_t n = strlen(pack_path);
@@ -88,6 +99,7 @@ static json_t *head_json(const struct ig_show *s)
     if (s->name) json_object_set_new(o, "name", json_string(s->name));
     if (s->has_digest) json_object_set_new(o, "digest", json_string(ig_pack_text(s->digest).s));
     if (s->origin) json_object_set(o, "claimed", s->origin);
+    if (s->sigs) json_object_set(o, "signatures", s->sigs);
     return o;
 }
 

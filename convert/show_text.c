@@ -62,6 +62,15 @@ static void print_derivation(const json_t *d)
 }
 
 /* What nobody has proven: where the files came from. */
+static void print_sigs(const json_t *sigs)
+{
+    size_t i;
+    json_t *o;
+    json_array_foreach(sigs, i, o) printf("%s%s\n", i ? "            " : "signatures  ",
+                                          ig_esc(json_string_value(o), json_string_length(o)).s);
+    printf("            (not checked here: ingot verify --signature NAME)\n");
+}
+
 static void print_origin(const json_t *o)
 {
     static const char *const keys[] = {"repository", "revision", "source", "converter",
@@ -134,6 +143,7 @@ void ig_show_summary(const struct ig_show *s)
     printf("rules       %u\n", p->rules);
     print_files(p);
     if (s->origin) print_origin(s->origin);
+    if (s->sigs) print_sigs(s->sigs);
     if (t.views) {
         printf("groups      %llu, each with a view\n", (unsigned long long)t.views);
         print_groups(p);

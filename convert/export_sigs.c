@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "convert/export_place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#define BUNDLE_MOST ((size_t)64 << 20)
+
+static ingot_status copy(const char *pack, const char *dir, const char *name, ingot_error *e)
+{
+    char *text = NULL, *to = ig_format("%s/%s", dir, name), *from = ig_sigs_path(pack, name);
+    size_t n = 0;
+    ingot_status status =
+        to && from ? ig_read_file(from, BUNDLE_MOST, &text, &n, e) : ig_no_memory(e);
+    int fd = status == INGOT_OK ? open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+    if (status == INGOT_OK && fd < 0) status = ig_fail_sys(e, errno, "%s: cannot create", to);
+    if (status == INGOT_OK) status = ig_pwrite(fd, to, text, n, 0, e);
+    if (status == INGOT_OK) status = ig_fsync(fd, to, e);
+    const ingot_status closed = ig_close(&fd, to, status == INGOT_OK ? e : NULL);
+    free(text), free(from), free(to);
+    return status == INGOT_OK ? closed : status;
+}
+
+ingot_status ig_export_sigs(const char *pack, const char *dir, size_t *n, ingot_error *e)
+{
+    char **names = NULL;
+    return_if_error(ig_sigs_list(pack, &names, n, e));
+    if (!*n) return INGOT_OK;
+    char *target = ig_format("%s.sigs", dir), *hidden = target ? ig_export_sibling(target) : NULL;
+    bool made = false;
+    ingot_status status = hidden ? ig_export_absent(target, true, e) : ig_no_memory(e);
+    if (status == INGOT_OK) {
+        made = mkdir(hidden, 0777) == 0;
+        if (!made) status = ig_fail_sys(e, errno, "%s: cannot create folder", hidden);
+    }
+    for (size_t i = 0; i < *n && status == INGOT_OK; i++) status = copy(pack, hidden, names[i], e);
+    if (status == INGOT_OK) status = ig_export_flush(hidden, e);
+    if (status == INGOT_OK) status = ig_export_move(hidden, target, e);
+    if (status != INGOT_OK && made) ig_export_remove(hidden);
+    ig_sigs_free(names, *n);
+    free(hidden), free(target);
+    return status;
+}
