@@ -157,6 +157,10 @@ PY
     run_examples ingot-reindex.1
 }
 
+@test "man: examples of sign" {
+    run_examples ingot-sign.1
+}
+
 @test "man: examples of devices" {
     run_examples ingot-devices.1
 }
