@@ -24,13 +24,13 @@ static bool is_url_safe(const char *text, size_t n)
 static bool quad(const char *text, unsigned pad, bool url, uint8_t *out)
 {
     uint32_t bits = 0;
-    for (unsigned i = 0; i < 4 - pad; i++) {
+    for (unsigned i = 0; i < 4 && i + pad < 4; i++) {
         const int d = digit(text[i], url);
         if (d < 0) return false;
         bits |= (uint32_t)d << (18 - 6 * i);
     }
     if (bits & (((uint32_t)1 << (8 * pad)) - 1)) return false;
-    for (unsigned i = 0; i < 3 - pad; i++) out[i] = (uint8_t)(bits >> (16 - 8 * i));
+    for (unsigned i = 0; i < 3 && i + pad < 3; i++) out[i] = (uint8_t)(bits >> (16 - 8 * i));
     return true;
 }
 

@@ -45,10 +45,15 @@ ingot_status ig_files_list(const struct ig_pack *p, struct ig_files *out, ingot_
     return status;
 }
 
+struct turn {
+    uint64_t bytes;
+    size_t file;
+};
 struct job {
     const struct ig_pack *p;
     const struct ig_progress *progress;
-    struct ig_file **order; /* largest first */
+    struct ig_file *files;
+    struct turn *order; /* largest first */
     pthread_mutex_t lock;
     uint64_t done, total;
 };
@@ -86,7 +91,7 @@ static ingot_status hash_blob(struct one *o, const struct ig_file *f, ingot_erro
 static ingot_status hash(void *ctx, uint64_t i, unsigned worker, ingot_error *e)
 {
     struct job *j = ctx;
-    struct ig_file *f = j->order[i];
+    struct ig_file *f = &j->files[j->order[i].file];
     struct one o = {.job = j};
     (void)worker;
     ig_sha_init(&o.sha);
@@ -104,17 +109,18 @@ static ingot_status hash(void *ctx, uint64_t i, unsigned worker, ingot_error *e)
 
 static int largest_first(const void *x, const void *y)
 {
-    const struct ig_file *const *a = x, *const *b = y;
-    return ((*a)->bytes < (*b)->bytes) - ((*a)->bytes > (*b)->bytes);
+    const struct turn *a = x, *b = y;
+    return (a->bytes < b->bytes) - (a->bytes > b->bytes);
 }
 
 ingot_status ig_files_hash(const struct ig_pack *p, struct ig_files *f, unsigned threads,
                            const struct ig_progress *progress, ingot_error *e)
 {
-    struct job j = {.p = p, .progress = progress, .order = ig_array(f->n, sizeof *j.order)};
+    struct job j = {
+        .p = p, .progress = progress, .files = f->list, .order = ig_array(f->n, sizeof *j.order)};
     if (!j.order) return ig_no_memory(e);
     for (size_t i = 0; i < f->n; i++) {
-        j.order[i] = &f->list[i];
+        j.order[i] = (struct turn){f->list[i].bytes, i};
         j.total += f->list[i].bytes;
     }
     qsort(j.order, f->n, sizeof *j.order, largest_first);

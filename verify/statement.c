@@ -93,22 +93,22 @@ static ingot_status parse_resource(const char *path, const json_t *o, bool alone
 
 static int by_name(const void *x, const void *y)
 {
-    const struct ig_resource *const *a = x, *const *b = y;
-    return strcmp((*a)->name, (*b)->name);
+    const struct ig_resource *a = x, *b = y;
+    return strcmp(a->name, b->name);
 }
 
 static ingot_status refuse_twice(const char *path, const struct ig_statement *s, ingot_error *e)
 {
     const struct ig_at at = {path, "predicate.resources"};
-    const struct ig_resource **sorted = ig_array(s->nresources, sizeof *sorted);
+    struct ig_resource *sorted = ig_array(s->nresources, sizeof *sorted);
     ingot_status status = INGOT_OK;
     if (!sorted) return ig_no_memory(e);
-    for (size_t i = 0; i < s->nresources; i++) sorted[i] = &s->resources[i];
+    memcpy(sorted, s->resources, s->nresources * sizeof *sorted);
     qsort(sorted, s->nresources, sizeof *sorted, by_name);
     for (size_t i = 1; i < s->nresources && status == INGOT_OK; i++)
-        if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
+        if (strcmp(sorted[i - 1].name, sorted[i].name) == 0)
             status = ig_field_bad(&at, "name", e, "\"%s\" is listed twice",
-                                  ig_esc(sorted[i]->name, strlen(sorted[i]->name)).s);
+                                  ig_esc(sorted[i].name, strlen(sorted[i].name)).s);
     free(sorted);
     return status;
 }

@@ -72,7 +72,7 @@ EOF
     cp m/model-00001-of-*.safetensors demo/model.safetensors
     ingot convert -q -n demo demo
     rm -rf demo
-    cp "$srcdir/tests/fixtures_oms.sig" demo.sig
+    cp "$srcdir/tests/fixtures_oms.json" demo.sig
     run --separate-stderr "$INGOT" verify --signature demo.sig --key demo.pub --json demo
     [ "$status" -eq 1 ]
     "$PYTHON" - "$output" <<'EOF'
@@ -185,17 +185,17 @@ EOF
         [[ $output$stderr == *"$3"* ]] || fail "$1: $output$stderr"
     }
     r='s["predicate"]["resources"]'
-    check "$r.append($r[0])" 3 "is listed twice"
-    check "$r[0]['name'] = '/etc/passwd'" 3 "expected a relative path"
-    check "$r[0]['name'] = '../x'" 3 "expected a relative path"
-    check "$r[0]['algorithm'] = 'blake3'" 3 "blake3"
+    check "${r}.append(${r}[0])" 3 "is listed twice"
+    check "${r}[0]['name'] = '/etc/passwd'" 3 "expected a relative path"
+    check "${r}[0]['name'] = '../x'" 3 "expected a relative path"
+    check "${r}[0]['algorithm'] = 'blake3'" 3 "blake3"
     check 's["predicate"]["serialization"]["method"] = "shards"' 3 "shards"
     check 's["predicateType"] = "https://model_signing/Digests/v0.1"' 3 "Digests/v0.1"
     check 's["subject"] *= 2' 3 "2 subjects, expected one"
-    check "$r.clear()" 3 "nothing is signed"
-    check "$r[0]['digest'] = 'f' * 64" 1 "is not the signed one"
-    check "$r.append({'name': 'gone.bin', 'algorithm': 'sha256', 'digest': 'a' * 64})" 1 "gone.bin: signed, but not held"
-    check "s['predicate']['serialization']['ignore_paths'] = ['config.json']; $r[:] = [x for x in $r if x['name'] != 'config.json']" 0 "left out by the signature: config.json"
+    check "${r}.clear()" 3 "nothing is signed"
+    check "${r}[0]['digest'] = 'f' * 64" 1 "is not the signed one"
+    check "${r}.append({'name': 'gone.bin', 'algorithm': 'sha256', 'digest': 'a' * 64})" 1 "gone.bin: signed, but not held"
+    check "s['predicate']['serialization']['ignore_paths'] = ['config.json']; ${r}[:] = [x for x in $r if x['name'] != 'config.json']" 0 "left out by the signature: config.json"
 }
 
 @test "sign: certificates: chain, purpose and expiry are judged" {
