@@ -145,6 +145,9 @@ ingot_status ig_fsync_dir(const char *path, ingot_error *e);
 ingot_status ig_mkdirs(const char *path, ingot_error *e); /* like mkdir -p, mode 0777 & ~umask */
 /* A regular file whole, NUL-terminated; INGOT_ERR_INPUT past max.  Caller frees. */
 ingot_status ig_read_file(const char *path, size_t max, char **data, size_t *n, ingot_error *e);
+/* A file that is not there yet, whole and on disk; after a failure it is not there. */
+ingot_status ig_write_new(const char *path, mode_t mode, const void *data, size_t n,
+                          ingot_error *e);
 /* Call fn for each entry of a folder but "." and "..", in no order, until it fails.  An absent
  * folder has none when absent_ok. */
 typedef ingot_status ig_entry_fn(void *ctx, const char *name, ingot_error *e);

@@ -221,3 +221,18 @@ void *ig_pages(size_t n)
     if (p && align == huge) (void)madvise(p, ig_round_up(n, align), MADV_HUGEPAGE);
     return p;
 }
+
+ingot_status ig_write_new(const char *path, mode_t mode, const void *data, size_t n, ingot_error *e)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (fd < 0) {
+        ig_fail_sys(e, errno, "%s: cannot create", ig_esc(path, strlen(path)).s);
+        return ig_at(e, path, NULL, 0);
+    }
+    ingot_status status = ig_pwrite(fd, path, data, n, 0, e);
+    if (status == INGOT_OK) status = ig_fsync(fd, path, e);
+    const ingot_status closed = ig_close(&fd, path, status == INGOT_OK ? e : NULL);
+    if (status == INGOT_OK) status = closed;
+    if (status != INGOT_OK) (void)unlink(path);
+    return status;
+}

@@ -2,7 +2,6 @@
 #include "convert/export_place.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -14,13 +13,9 @@ static ingot_status copy(const char *pack, const char *dir, const char *name, in
     size_t n = 0;
     ingot_status status =
         to && from ? ig_read_file(from, BUNDLE_MOST, &text, &n, e) : ig_no_memory(e);
-    int fd = status == INGOT_OK ? open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
-    if (status == INGOT_OK && fd < 0) status = ig_fail_sys(e, errno, "%s: cannot create", to);
-    if (status == INGOT_OK) status = ig_pwrite(fd, to, text, n, 0, e);
-    if (status == INGOT_OK) status = ig_fsync(fd, to, e);
-    const ingot_status closed = ig_close(&fd, to, status == INGOT_OK ? e : NULL);
+    if (status == INGOT_OK) status = ig_write_new(to, 0666, text, n, e);
     free(text), free(from), free(to);
-    return status == INGOT_OK ? closed : status;
+    return status;
 }
 
 ingot_status ig_export_sigs(const char *pack, const char *dir, size_t *n, ingot_error *e)

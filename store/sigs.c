@@ -4,7 +4,6 @@
 #include "store/store.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -69,16 +68,6 @@ void ig_sigs_free(char **names, size_t n)
     free(names);
 }
 
-static ingot_status write_all(const char *path, const char *text, size_t n, ingot_error *e)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
-    if (fd < 0) return ig_fail_sys(e, errno, "%s: cannot create", path);
-    ingot_status status = ig_pwrite(fd, path, text, n, 0, e);
-    if (status == INGOT_OK) status = ig_fsync(fd, path, e);
-    const ingot_status closed = ig_close(&fd, path, status == INGOT_OK ? e : NULL);
-    return status == INGOT_OK ? closed : status;
-}
-
 ingot_status ig_sigs_add(const char *pack, const char *name, const char *text, size_t n,
                          ingot_error *e)
 {
@@ -87,7 +76,7 @@ ingot_status ig_sigs_add(const char *pack, const char *name, const char *text, s
     ingot_status status = path && hidden ? ig_mkdirs(dir, e) : ig_no_memory(e);
     if (status == INGOT_OK) {
         (void)unlink(hidden); /* of a process that died and had our number */
-        status = write_all(hidden, text, n, e);
+        status = ig_write_new(hidden, 0444, text, n, e);
         if (status == INGOT_OK && rename(hidden, path) != 0)
             status = ig_fail_sys(e, errno, "%s: cannot rename %s to it", path, hidden);
         if (status != INGOT_OK) (void)unlink(hidden);

@@ -5,10 +5,8 @@
 #include "verify/verify.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static json_t *claims_of(const struct ig_pack *p, const uint8_t digest[IG_HASH])
 {
@@ -52,21 +50,6 @@ static ingot_status make_statement(const struct ig_ref *ref, const struct ig_fil
     return status;
 }
 
-static ingot_status write_new(const char *path, const char *text, size_t n, ingot_error *e)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        ig_fail_sys(e, errno, "%s: cannot create", ig_esc(path, strlen(path)).s);
-        return ig_at(e, path, NULL, 0);
-    }
-    ingot_status status = ig_pwrite(fd, path, text, n, 0, e);
-    if (status == INGOT_OK) status = ig_fsync(fd, path, e);
-    const ingot_status closed = ig_close(&fd, path, status == INGOT_OK ? e : NULL);
-    if (status == INGOT_OK) status = closed;
-    if (status != INGOT_OK) (void)unlink(path);
-    return status;
-}
-
 /* Beside the pack a key has one bundle: signed again, it takes the place of the one before. */
 static ingot_status keep(const struct ig_ref *ref, const struct ig_signing *job,
                          const struct ig_key *key, const struct ig_bundle *b, json_t *report,
@@ -79,7 +62,7 @@ static ingot_status keep(const struct ig_ref *ref, const struct ig_signing *job,
         if (fwrite(text, 1, n, stdout) != n || putchar('\n') == EOF)
             status = ig_fail_sys(e, errno, "stdout: cannot write");
     } else if (status == INGOT_OK && job->output) {
-        status = write_new(job->output, text, n, e);
+        status = ig_write_new(job->output, 0666, text, n, e);
         path = strdup(job->output);
     } else if (status == INGOT_OK) {
         status = ig_sigs_add(ref->path, name, text, n, e);
