@@ -84,12 +84,11 @@ static void print_signature(const json_t *s)
     printf("  signature %s: %s", text(s, "bundle"),
            json_is_true(json_object_get(s, "good")) ? "good" : "NOT GOOD");
     if (cert)
-        printf(", by %s (%s), certificate of %s, %s to %s, judged at %s (%s)",
-               text(cert, "subject"), text(s, "curve"), text(cert, "issuer"),
-               text(cert, "not_before"), text(cert, "not_after"), text(s, "time"),
-               text(s, "time_is"));
+        printf(", by %s (%s), certificate of %s, %s to %s", text(cert, "subject"), text(s, "curve"),
+               text(cert, "issuer"), text(cert, "not_before"), text(cert, "not_after"));
     else if (*text(s, "key"))
         printf(", by the key %s (%s)", text(s, "key"), text(s, "curve"));
+    if (*text(s, "time")) printf(", judged at %s (%s)", text(s, "time"), text(s, "time_is"));
     putchar('\n');
     if (!json_object_get(s, "signed")) return;
     printf("  %llu files signed, %llu matched%s, %zu missing, %zu different, %zu extra\n",

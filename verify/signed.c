@@ -55,8 +55,11 @@ static ingot_status find_time(struct ig_signed *s, ingot_error *e)
     s->when = s->job->has_at ? s->job->at : (int64_t)time(NULL);
     s->how = s->job->has_at ? "stated by operator" : "now";
     if (!s->job->tsa_roots) return INGOT_OK;
+    int64_t proven;
+    return_if_error(ig_stamp_verify(&s->bundle, s->job->tsa_roots, s->path, &proven, e));
+    s->when = proven;
     s->how = "proven by a timestamp";
-    return ig_stamp_verify(&s->bundle, s->job->tsa_roots, s->path, &s->when, e);
+    return INGOT_OK;
 }
 
 static void when_text(int64_t t, char out[32])
@@ -142,8 +145,10 @@ json_t *ig_signed_json(const struct ig_signed *s)
                       "sha256", s->who.fingerprint, "not_before", time_json(s->who.not_before),
                       "not_after", time_json(s->who.not_after));
         json_object_set_new(o, "certificate", cert);
-        json_object_set_new(o, "time", time_json(s->when));
-        json_object_set_new(o, "time_is", json_string(s->how));
+        if (*s->how) { /* a signature that is not good has not come so far */
+            json_object_set_new(o, "time", time_json(s->when));
+            json_object_set_new(o, "time_is", json_string(s->how));
+        }
     }
     if (s->key.curve && !s->bundle.ncerts && !s->bundle.hint)
         json_object_set_new(o, "note", json_string("the bundle does not say which key made it"));

@@ -236,6 +236,56 @@ EOF
     [[ $stderr == *"not the certificate of this key"* ]]
 }
 
+@test "sign: a timestamp of a trusted authority proves the time, and no other does" {
+    make_key tsa P-256
+    openssl req -x509 -key tsa.pem -subj /CN=TSA -days 99 -out tsa.crt \
+        -addext keyUsage=digitalSignature \
+        -addext extendedKeyUsage=critical,timeStamping -addext basicConstraints=critical,CA:FALSE
+    cat >tsa.cnf <<'EOF'
+[tsa]
+default_tsa = t
+[t]
+serial = serial
+default_policy = 1.2.3.4
+digests = sha256
+signer_digest = sha256
+clock_precision_digits = 0
+EOF
+    echo 01 >serial
+    stamp() { # BUNDLE: as edited.sig, with a timestamp over its signature
+        "$PYTHON" -c 'import base64, json, sys
+b = json.load(open(sys.argv[1]))
+open("raw.sig", "wb").write(base64.b64decode(b["dsseEnvelope"]["signatures"][0]["sig"]))' "$1"
+        openssl ts -query -data raw.sig -sha256 -cert -out q.tsq 2>/dev/null
+        openssl ts -reply -config tsa.cnf -queryfile q.tsq -signer tsa.crt -inkey tsa.pem -out r.tsr \
+            2>/dev/null
+        attach "$1"
+    }
+    attach() {
+        edit "$1" 'stamp = base64.b64encode(open("r.tsr", "rb").read()).decode()
+b["verificationMaterial"]["timestampVerificationData"] = {"rfc3161Timestamps": [{"signedTimestamp": stamp}]}'
+    }
+    openssl req -x509 -key key.pem -subj /CN=leaf -days 1 -out leaf.crt \
+        -addext keyUsage=digitalSignature -addext basicConstraints=critical,CA:FALSE
+    ingot sign --key key.pem --certificate leaf.crt -o a.sig pocket
+    stamp a.sig
+    verify edited.sig --certificate-chain leaf.crt --tsa-roots tsa.crt
+    [ "$status" -eq 0 ]
+    [[ $output == *"(proven by a timestamp)"* ]]
+    verify edited.sig --certificate-chain leaf.crt --tsa-roots leaf.crt
+    [ "$status" -eq 1 ]
+    [[ $output == *"no timestamp of a trusted authority"* && $output != *proven* ]]
+    verify a.sig --certificate-chain leaf.crt --tsa-roots tsa.crt
+    [ "$status" -eq 1 ]
+    [[ $output == *"there is none"* ]]
+    # One of another signature proves nothing for this one.
+    ingot sign --key key.pem --certificate leaf.crt -o b.sig pocket
+    attach b.sig
+    verify edited.sig --certificate-chain leaf.crt --tsa-roots tsa.crt
+    [ "$status" -eq 1 ]
+    [[ $output == *"message imprint mismatch"* ]]
+}
+
 @test "sign: passphrases come by file descriptor or environment and are never printed" {
     openssl pkey -in key.pem -aes128 -passout pass:hunter2x -out locked.pem
     chmod 600 locked.pem
