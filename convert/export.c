@@ -137,6 +137,7 @@ static ingot_status export_folder(struct export *x, ingot_error *e)
     char *target = strdup(x->job->folder);
     for (size_t n = target ? strlen(target) : 0; n > 1 && target[n - 1] == '/';) target[--n] = '\0';
     char *hidden = target ? ig_export_sibling(target) : NULL;
+    char *sigs = NULL;
     bool made = false;
     ingot_status status = hidden ? ig_export_absent(target, true, e) : ig_no_memory(e);
     if (status == INGOT_OK) {
@@ -149,9 +150,11 @@ static ingot_status export_folder(struct export *x, ingot_error *e)
         status = ig_parallel(x->job->threads ? x->job->threads : ig_cpus(), x->p->nsources,
                              export_source, x, e);
     if (status == INGOT_OK) status = ig_export_flush(hidden, e);
-    if (status == INGOT_OK) status = ig_export_sigs(x->p->path, target, &x->nsigs, e);
+    if (status == INGOT_OK) status = ig_export_sigs(x->p->path, target, &x->nsigs, &sigs, e);
     if (status == INGOT_OK) status = ig_export_move(hidden, target, e);
     if (status != INGOT_OK && made) ig_export_remove(hidden);
+    if (status != INGOT_OK && sigs) ig_export_remove(sigs);
+    free(sigs);
     free(hidden);
     free(target);
     return status;

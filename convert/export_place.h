@@ -13,7 +13,9 @@ ingot_status ig_export_move(const char *from, const char *to, ingot_error *e);
 ingot_status ig_export_flush(const char *dir, ingot_error *e); /* its folders, to disk */
 void ig_export_remove(const char *dir);                        /* with all that is in it */
 /* export_sigs.c: the bundles beside the pack, as files of DIR.sigs; inside of DIR they would break
- * each other.  None: no folder. */
-ingot_status ig_export_sigs(const char *pack, const char *dir, size_t *n, ingot_error *e);
+ * each other.  *made: the new folder, for the caller to free, and to remove if DIR fails after it;
+ * none: NULL. */
+ingot_status ig_export_sigs(const char *pack, const char *dir, size_t *n, char **made,
+                            ingot_error *e);
 
 #endif

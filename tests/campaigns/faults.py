@@ -52,6 +52,7 @@ class Scenario:
     def __init__(self, box, name, saved, command, shim=None):
         self.box, self.name, self.saved, self.command, self.shim = box, name, saved, command, shim
         self.out = box.path("out") if command[0] == "export" else None
+        self.signed = "signed" in name
         self.reset()
         self.before = self.state()
         done = box.must(*command, shim=f"{shim or ''};any:{box.top}:%1:NONE".lstrip(";"))
@@ -68,12 +69,15 @@ class Scenario:
     def clear_out(self):
         if self.out:
             shutil.rmtree(self.out, ignore_errors=True)
+            shutil.rmtree(f"{self.out}.sigs", ignore_errors=True)
 
     def state(self):
         return self.box.names(), self.box.files("packs")
 
     def is_right(self):
         if self.out and not faults_files.same_folder(lab.POCKET, self.out):
+            return False
+        if self.signed and len(os.listdir(f"{self.out}.sigs")) != 1:
             return False
         names, packs = self.state()
         packs = {p for p in packs if not p.startswith(".tmp-")}
@@ -94,8 +98,7 @@ class Scenario:
         if not fine or not new <= packs1.keys() or lost & packs1.keys():
             box.found(f"{what}: the store has changed: names {names}, lost {sorted(lost)}, "
                       f"new {sorted(new)}")
-        if self.out and (os.path.exists(self.out) or
-                         [f for f in os.listdir(box.top) if f.startswith(".out")]):
+        if self.out and [f for f in os.listdir(box.top) if f.startswith((".out", "out"))]:
             box.found(f"{what}: something is left of the export")
 
     def may_miss(self, op, where):
@@ -173,6 +176,11 @@ def scenarios(box):
     source, wide = box.path("source"), box.path("wide")
     shutil.copytree(lab.POCKET, source)
     lab.wide_model(wide)
+    signed_source = box.path("signed")
+    shutil.copytree(lab.POCKET, signed_source)
+    shutil.copy(os.path.join(wide, "model.sig"), signed_source)
+    box.must("convert", "-n", "m", signed_source)
+    signed = box.save("signed-golden")
     if golden[1]["m"] != lab.GOLDEN:
         box.found(f"the golden digest is {golden[1]['m']}")
     return [Scenario(box, *s) for s in [
@@ -180,6 +188,7 @@ def scenarios(box):
         ("verify --fast", golden, ("verify", "--fast", "m")),
         ("verify --source", golden, ("verify", "--source", source, "m")),
         ("export", golden, ("export", "m", box.path("out"))),
+        ("export, signed", signed, ("export", "m", box.path("out"))),
         ("rm", garbage, ("rm", "t/m1", "deep/a/b")),
         ("gc", garbage, ("gc", "--all-ages")),
         ("tag", garbage, ("tag", "t/m0", "x/y/z")),

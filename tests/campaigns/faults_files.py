@@ -154,7 +154,8 @@ def flushes(box):
                         ("convert", "-n", "e", box.path("wide")), ("rm", "a/b/w"),
                         ("export", "e", box.path("new", "out"))):
             runs += 1
-            shutil.rmtree(box.path("new", "out"), ignore_errors=True)
+            for out in ("out", "out.sigs"):
+                shutil.rmtree(box.path("new", out), ignore_errors=True)
             there = {where for where, _, _ in os.walk(box.top)}
             box.must(*command, shim=f"{shim}any:{box.top}:%1:NONE")
             events = [h.split(" ", 1) for h in box.hits()]
