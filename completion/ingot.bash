@@ -10,10 +10,11 @@ _ingot_options()
         ;;
     export) echo "--safetensors --threads" ;;
     verify)
-        echo "--quick --fast --source --expect --self --strict --threads --all --signature --key
+        echo "--quick --fast --source --reproduce --expect --self --strict --threads --all --signature --key
             --certificate-chain --system-roots --at --tsa-roots --allow-unheld"
         ;;
     sign) echo "--key --certificate --chain --passphrase-fd --output --expect --threads" ;;
+    lineage) echo "--key --certificate-chain --system-roots --at --tsa-roots" ;;
     show) echo "--tensors --scales --config --null" ;;
     ls) echo "--long --null" ;;
     find) echo "--tensor --digest --sha256 --null" ;;
@@ -43,7 +44,7 @@ _ingot()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     local cmd=${COMP_WORDS[1]}
-    local cmds="convert export verify sign show ls find load tag rm gc reindex devices help"
+    local cmds="convert export verify sign lineage show ls find load tag rm gc reindex devices help"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
         mapfile -t COMPREPLY < <(compgen -W "$cmds --help --version" -- "$cur")
@@ -82,7 +83,7 @@ _ingot()
     case $cmd in
     help) mapfile -t COMPREPLY < <(compgen -W "$cmds pack store" -- "$cur") ;;
     convert) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-    export | verify | sign | show | load | tag | rm)
+    export | verify | sign | lineage | show | load | tag | rm)
         mapfile -t COMPREPLY < <(
             compgen -W "$(_ingot_names)" -- "$cur"
             compgen -f -- "$cur"

@@ -112,8 +112,9 @@ struct ig_convert {
     uint64_t max_header;
     unsigned threads; /* 0: ig_cpus() */
     struct ig_progress progress;
+    uint8_t *digest; /* not NULL: nothing is kept or named, only the new pack's digest set */
 };
-/* *report: a JSON object that describes what was done; caller decrefs. */
+/* *report: a JSON object that describes what was done; caller decrefs; NULL with `digest`. */
 ingot_status ig_convert(const struct ig_store *s, const struct ig_convert *c, json_t **report,
                         ingot_error *e);
 

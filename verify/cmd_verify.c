@@ -5,11 +5,6 @@
 #include "verify/report.h"
 #include "verify/verify.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 static void print_report(const struct ig_cli *cli, const json_t *r)
 {
     size_t i;
@@ -18,27 +13,6 @@ static void print_report(const struct ig_cli *cli, const json_t *r)
     json_array_foreach(json_object_get(r, "extra"), i, o)
         ig_cli_notice(cli, "extra: %s does not belong to the store",
                       json_string_value(json_object_get(o, "path")));
-}
-
-/* "2026-11-30T12:00:00Z", "2026-11-30", or seconds since 1970 after an '@'. */
-static bool read_time(const char *s, int64_t *out)
-{
-    static const char *const formats[] = {"%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d", NULL};
-    char *end;
-    if (*s == '@') {
-        errno = 0;
-        const long long n = strtoll(s + 1, &end, 10);
-        *out = n;
-        return s[1] && !*end && errno == 0;
-    }
-    for (size_t i = 0; formats[i]; i++) {
-        struct tm tm = {0};
-        const char *rest = strptime(s, formats[i], &tm);
-        if (!rest || *rest) continue;
-        *out = (int64_t)timegm(&tm);
-        return true;
-    }
-    return false;
 }
 
 struct sig_options {
@@ -58,17 +32,8 @@ static int check_signature(const struct ig_cli *cli, struct sig_options *o)
                                      "--signature BUNDLE");
         return -1;
     }
-    if ((s->key != NULL) == by_roots)
-        return ig_cli_usage(cli, "--signature needs --key PUBLIC, or --certificate-chain ROOTS (or "
-                                 "--system-roots), not both");
-    if (o->at && s->tsa_roots) return ig_cli_usage(cli, "--at and --tsa-roots exclude each other");
-    if ((o->at || s->tsa_roots) && s->key)
-        return ig_cli_usage(cli,
-                            "--at and --tsa-roots are for certificates; a key does not expire");
-    if (o->at && !read_time(o->at, &s->at))
-        return ig_cli_usage(cli, "--at %s: expected a time, as 2026-11-30T12:00:00Z or 2026-11-30",
-                            o->at);
-    s->has_at = o->at != NULL;
+    const int wrong = ig_signature_usage(cli, s, o->at);
+    if (wrong >= 0) return wrong;
     s->unheld = o->unheld.list;
     s->nunheld = o->unheld.n;
     return -1;
@@ -85,6 +50,7 @@ int ig_cmd_verify(int argc, char **argv)
         {"quick", 0, IG_OPT_FLAG, &quick},
         {"fast", 0, IG_OPT_FLAG, &fast},
         {"source", 0, IG_OPT_TEXT, &v.source},
+        {"reproduce", 0, IG_OPT_FLAG, &v.reproduce},
         {"expect", 0, IG_OPT_TEXT, &expect},
         {"self", 0, IG_OPT_FLAG, &v.self},
         {"strict", 0, IG_OPT_FLAG, &v.strict},
@@ -99,15 +65,16 @@ int ig_cmd_verify(int argc, char **argv)
         {"allow-unheld", 0, IG_OPT_LIST, &sig.unheld},
         IG_OPT_END,
     };
-    struct ig_cli cli = {.usage = "[--quick|--fast] [--source DIR] [--expect DIGEST] [--signature "
-                                  "BUNDLE --key PUBLIC] MODEL "
-                                  "| --all"};
+    struct ig_cli cli = {.usage = "[--quick|--fast] [--source DIR] [--reproduce] [--expect "
+                                  "DIGEST] [--signature BUNDLE --key PUBLIC] MODEL | --all"};
     const int stop = ig_cli_parse(&cli, argc, argv, opts, 0, 1);
     if (stop >= 0) return stop;
     if (all == (cli.argc == 1)) return ig_cli_usage(&cli, "give one MODEL, or --all");
     if (quick && fast) return ig_cli_usage(&cli, "--quick and --fast exclude each other");
-    if (all && (expect || v.source || sig.sig.bundle))
-        return ig_cli_usage(&cli, "--all takes no --expect, --source or --signature");
+    if (all && (expect || v.source || sig.sig.bundle || v.reproduce))
+        return ig_cli_usage(&cli, "--all takes no --expect, --source, --signature or --reproduce");
+    if (v.reproduce && (quick || fast))
+        return ig_cli_usage(&cli, "--reproduce compares digests: not with --quick or --fast");
     const int wrong = check_signature(&cli, &sig);
     if (wrong >= 0) return wrong;
     v.signature = sig.sig.bundle ? &sig.sig : NULL;
@@ -122,6 +89,7 @@ int ig_cmd_verify(int argc, char **argv)
     struct ig_store store;
     json_t *report = NULL;
     if (ig_store_open(cli.store, false, &store, &e) != INGOT_OK) return ig_cli_fail(&cli, &e);
+    v.store = &store;
     v.progress = ig_progress_start(&cli, "verify");
     const ingot_status status = ig_verify_store(&store, all ? NULL : cli.argv[0], &v, &report, &e);
     ig_progress_stop();

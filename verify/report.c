@@ -2,8 +2,6 @@
 /* What a check found, in words. */
 #include "verify/report.h"
 
-#include "base/cli.h"
-
 #include <string.h>
 
 static uint64_t number(const json_t *o, const char *key)
@@ -57,6 +55,11 @@ static void print_work(const json_t *m, const char *level)
         printf("  %s is enforced by the kernel on read (fs-verity), 0 bytes hashed for it\n",
                text(m, "kernel"));
     if (*text(m, "sources")) printf("  sources: %s\n", text(m, "sources"));
+    const json_t *again = json_object_get(m, "reproduced");
+    if (again)
+        printf("  made again from %s: %s\n", text(again, "from"),
+               strcmp(text(again, "digest"), text(m, "digest")) == 0 ? "the same digest"
+                                                                     : text(again, "digest"));
     if (*text(m, "note")) printf("  %s\n", text(m, "note"));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/verity.h"
-#include "verify/check.h"
+#include "verify/derivation.h"
 #include "verify/signed.h"
 
 #include <errno.h>
@@ -70,6 +70,7 @@ static ingot_status check_open_pack(struct check *c, const uint8_t *digest, json
     if (digest && c->has_digest && memcmp(digest, c->digest, IG_HASH) != 0)
         bad_digest(c, "digest", digest, c->digest, "digest of the whole file");
     return_if_error(check_frontier(c, e));
+    if (c->v->reproduce) return ig_check_reproduce(c, report, e);
     return c->v->source ? ig_check_sources(c, report, e) : INGOT_OK;
 }
 

@@ -32,7 +32,9 @@ struct ig_signature {
 struct ig_verify {
     enum ig_level level;
     const char *source; /* folder with the original files, or NULL */
-    bool has_expect;    /* the digest the caller demands, over anything else that is known */
+    bool reproduce;     /* make it again from `source` or its parent, and compare; only FULL */
+    const struct ig_store *store; /* where reproduce looks for the parent and has room to work */
+    bool has_expect; /* the digest the caller demands, over anything else that is known */
     uint8_t expect[IG_HASH];
     const struct ig_signature *signature; /* or NULL */
     struct ig_files *files; /* or NULL: filled with the files of a pack that passed, hashed */

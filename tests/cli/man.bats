@@ -157,6 +157,10 @@ PY
     run_examples ingot-reindex.1
 }
 
+@test "man: examples of lineage" {
+    run_examples ingot-lineage.1
+}
+
 @test "man: examples of sign" {
     run_examples ingot-sign.1
 }

@@ -9,7 +9,6 @@ and by certificate; the source is gone when ingot looks.
 import hashlib
 import os
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
@@ -130,30 +129,6 @@ def two_on_one_export():
         run(INGOT, "verify", "--signature", path, "--key", key, "both")
 
 
-def forge(pack, signed, held):
-    """A pack whose manifest quotes another SHA-256, with every hash over it put right."""
-    from packread import digest_of
-    from xxh3 import xxh3_64, xxh3_128
-
-    data = bytearray(Path(pack).read_bytes())
-    table = struct.unpack_from("<Q", data, 56)[0] + 4096
-    count, width = struct.unpack_from("<II", data, table + 8)
-    for record in range(table + 64, table + 64 + count * width, width):
-        kind, at, size = struct.unpack_from("<I4xQQ", data, record)
-        if kind != 10:
-            continue
-        manifest = bytes(data[at:at + size])
-        assert manifest.count(held.encode()) == 1
-        data[at:at + size] = manifest.replace(held.encode(), signed.encode())
-        data[record + 32:record + 48] = xxh3_128(bytes(data[at:at + size]))
-    end = table + 64 + count * width
-    data[table + 16:table + 24] = bytes(8)
-    data[table + 16:table + 24] = struct.pack("<Q", xxh3_64(bytes(data[table:end])))
-    name = digest_of(bytes(data)).hex() + ".ingot"
-    Path(name).write_bytes(data)
-    return "./" + name
-
-
 def other_tensors_under_a_manifest_that_quotes_the_signed_hashes():
     make_key("k")
     make_folder()
@@ -164,8 +139,10 @@ def other_tensors_under_a_manifest_that_quotes_the_signed_hashes():
     data[-1] ^= 1
     shard.write_bytes(data)
     convert("other")
-    forged = forge(next(Path(os.environ["INGOT_STORE"], "packs").glob("*.ingot")), signed,
-                   hashlib.sha256(data).hexdigest())
+    from forge import forge
+
+    forged = forge(next(Path(os.environ["INGOT_STORE"], "packs").glob("*.ingot")),
+                   hashlib.sha256(data).hexdigest(), signed)
     # By its own digest it is all that it says it is: whoever packed it wrote that.
     run(INGOT, "verify", forged)
     text = run(INGOT, "verify", "--signature", "theirs.sig", "--key", "k.pub", forged, ok=False)
