@@ -134,6 +134,9 @@ ingot_status ig_tree_digest(struct ig_tree *t, uint64_t size, uint8_t out[IG_HAS
 uint64_t ig_tree_nodes(uint64_t size, unsigned level); /* hashes on a level; 0 past the root */
 void ig_verity_digest(uint8_t out[IG_HASH], uint64_t size, const uint8_t root[IG_HASH]);
 
+/* Takes the bytes of something in order, a piece at a time. */
+typedef ingot_status ig_sink(void *ctx, const void *data, size_t n, ingot_error *e);
+
 /* io.c: whole transfers, EINTR and short counts handled.  `path` is for messages. */
 ingot_status ig_pread(int fd, const char *path, void *buf, size_t n, uint64_t off, ingot_error *e);
 ingot_status ig_pwrite(int fd, const char *path, const void *buf, size_t n, uint64_t off,

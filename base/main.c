@@ -17,6 +17,7 @@
 const struct ig_cmd ig_cmds[] = {
     {"convert", "make a pack from a safetensors checkpoint", ig_cmd_convert},
     {"export", "get the original files back from a pack", ig_cmd_export},
+    {"pin", "keep evaluation inputs as a set with a digest", ig_cmd_pin},
     {"verify", "prove that packs hold what they should", ig_cmd_verify},
     {"sign", "sign a model for OpenSSF Model Signing", ig_cmd_sign},
     {"lineage", "show what a model was made from, down to files", ig_cmd_lineage},

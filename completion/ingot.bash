@@ -13,6 +13,7 @@ _ingot_options()
         echo "--quick --fast --source --reproduce --expect --self --strict --threads --all --signature --key
             --certificate-chain --system-roots --at --tsa-roots --allow-unheld"
         ;;
+    pin) echo "--name --force --attribution --license --check --threads" ;;
     sign) echo "--key --certificate --chain --passphrase-fd --output --expect --threads" ;;
     lineage) echo "--key --certificate-chain --system-roots --at --tsa-roots" ;;
     show) echo "--tensors --scales --config --null" ;;
@@ -44,7 +45,7 @@ _ingot()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     local cmd=${COMP_WORDS[1]}
-    local cmds="convert export verify sign lineage show ls find load tag rm gc reindex devices help"
+    local cmds="convert export pin verify sign lineage show ls find load tag rm gc reindex devices help"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
         mapfile -t COMPREPLY < <(compgen -W "$cmds --help --version" -- "$cur")
@@ -63,15 +64,15 @@ _ingot()
         mapfile -t COMPREPLY < <(compgen -W "auto ring map direct" -- "$cur")
         return
         ;;
-    -s | --store | --source)
+    -s | --store | --source | --check)
         mapfile -t COMPREPLY < <(compgen -d -- "$cur")
         return
         ;;
-    --safetensors)
+    --safetensors | --attribution)
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return
         ;;
-    -n | --name | --rules | --max-header | --threads | --expect | --tensor | --digest | --sha256 | \
+    -n | --name | --license | --rules | --max-header | --threads | --expect | --tensor | --digest | --sha256 | \
         -d | --device | --rank | --repeat | --limit-memory)
         return
         ;;
@@ -82,7 +83,7 @@ _ingot()
     fi
     case $cmd in
     help) mapfile -t COMPREPLY < <(compgen -W "$cmds pack store" -- "$cur") ;;
-    convert) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    convert | pin) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     export | verify | sign | lineage | show | load | tag | rm)
         mapfile -t COMPREPLY < <(
             compgen -W "$(_ingot_names)" -- "$cur"

@@ -18,8 +18,7 @@
 /* Blobs are read while the tail is written; the file of the last call stays open. */
 struct blob_reader {
     const struct ig_plan *plan;
-    int fd;
-    struct ig_sha sha;
+    struct ig_src_reader files;
 };
 
 static ingot_status read_blob(void *ctx, uint32_t i, void *buf, size_t n, uint64_t offset,
@@ -34,18 +33,7 @@ static ingot_status read_blob(void *ctx, uint32_t i, void *buf, size_t n, uint64
     if (!b->file)
         return ig_pread(r->plan->parent->fd, r->plan->parent->path, buf, n, b->pack_offset + offset,
                         e);
-    if (offset == 0) {
-        ig_sha_init(&r->sha);
-        return_if_error(ig_src_file_open(b->file, &r->fd, e));
-    }
-    return_if_error(ig_pread(r->fd, b->file->path, buf, n, offset, e));
-    ig_sha_update(&r->sha, buf, n);
-    if (offset + n < b->bytes) return INGOT_OK;
-    return_if_error(ig_src_file_same(b->file, r->fd, e));
-    return_if_error(ig_close(&r->fd, b->file->path, e));
-    uint8_t sha[IG_HASH];
-    ig_sha_final(&r->sha, sha);
-    return ig_src_check_oid(b->file, sha, e);
+    return ig_src_reader_next(&r->files, b->file, buf, n, offset, e);
 }
 
 static ingot_status tail_of(const struct ig_plan *p, struct ig_tail *t, ingot_error *e)
@@ -162,7 +150,7 @@ static ingot_status make_pack(const struct ig_store *s, struct ig_job *job,
                               const struct ig_ref *ref, struct ig_made *made, ingot_error *e)
 {
     struct ig_tail t;
-    struct blob_reader reader = {.plan = job->plan, .fd = -1};
+    struct blob_reader reader = {.plan = job->plan, .files.fd = -1};
     const size_t manifest_guess = 4096 + 400 * (size_t)job->plan->nsources;
     ingot_status status = tail_of(job->plan, &t, e);
     t.ctx = &reader;
@@ -189,7 +177,7 @@ static ingot_status make_pack(const struct ig_store *s, struct ig_job *job,
         status = ig_pack_seal(job->pack.fd, job->pack_path, job->leaves.fd, made->tree.fd, &t,
                               made->text, made->text_len, made->digest, e);
     if (status == INGOT_OK) status = ig_tail_size(&t, made->text_len, &made->size, e);
-    if (reader.fd >= 0) close(reader.fd);
+    if (reader.files.fd >= 0) close(reader.files.fd);
     free_tail(&t);
     return status;
 }
@@ -255,6 +243,9 @@ static ingot_status from_model(const struct ig_store *s, const struct ig_convert
                          "name or digest",
                          c->source);
     if (status == INGOT_OK) status = ig_pack_open(ref.path, &parent, e);
+    if (status == INGOT_OK && ig_pack_is_inputs(&parent))
+        status = ig_fail(e, INGOT_ERR_UNSUPPORTED,
+                         "%s: is an input set, with no tensors to make anything of", c->source);
     if (status == INGOT_OK) status = run(s, &plan, &ref, ref.name ? ref.name : "model", report, e);
     ig_plan_free(&plan);
     ig_pack_close(&parent);

@@ -119,15 +119,13 @@ static ingot_status export_blob(struct export *x, uint32_t i, ingot_error *e)
 {
     struct ig_blob b;
     struct out o;
-    char *path = NULL, *data = NULL;
-    size_t n = 0;
+    char *path = NULL;
     ig_pack_blob(x->p, i, &b);
     if (b.kind != IG_BLOB_FILE) return INGOT_OK;
     ingot_status status = make_path(x->dir, b.name, b.name_len, &path, e);
-    if (status == INGOT_OK) status = ig_pack_read_blob(x->p, i, &data, &n, e);
     if (status == INGOT_OK) status = open_out(x, path, &o, e);
-    if (status == INGOT_OK) status = close_out(&o, write_piece(&o, data, n, e), b.sha256, e);
-    free(data);
+    if (status == INGOT_OK)
+        status = close_out(&o, ig_pack_copy_blob(x->p, i, write_piece, &o, e), b.sha256, e);
     free(path);
     return status;
 }

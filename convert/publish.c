@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "config.h"
-
 #include "convert/publish.h"
 #include "store/verity.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 ingot_status ig_publish_name(const struct ig_convert *c, const char *label, char **name,
@@ -29,47 +24,15 @@ ingot_status ig_publish_name(const struct ig_convert *c, const char *label, char
     return INGOT_ERR_USAGE;
 }
 
-/* A small file beside the pack. */
-static ingot_status publish_text(const struct ig_store *s, const char *file, const char *text,
-                                 size_t n, ingot_error *e)
-{
-    struct ig_temp t = {.fd = -1};
-    char *path = ig_store_path(s, "packs", file); /* what it will be called */
-    ingot_status status = path ? ig_temp_open(s, &t, e) : ig_no_memory(e);
-    if (status == INGOT_OK) status = ig_pwrite(t.fd, path, text, n, 0, e);
-    if (status == INGOT_OK) status = ig_temp_publish(s, &t, file, e);
-    ig_temp_discard(&t);
-    free(path);
-    return status;
-}
-
-/* What the pack does not commit to: shown as "claimed", never relied on. */
-static ingot_status write_origin(const struct ig_store *s, const struct ig_job *job,
-                                 const char *hex, ingot_error *e)
+/* What only convert knows of where it came from. */
+static json_t *origin_of(const struct ig_job *job)
 {
     const struct ig_src *src = job->plan->src;
-    char when[32];
-    struct tm tm;
-    const time_t now = time(NULL);
-    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
-    char *path = src ? realpath(src->root, NULL) : strdup(job->plan->parent->path);
-    json_t *o = json_pack("{s:s,s:s,s:o*}", "converter", "ingot " PACKAGE_VERSION, "converted",
-                          when, "source", path ? ig_text_json(path) : NULL);
-    free(path);
-    char *text = NULL, *file = ig_format("%s.origin.json", hex);
-    size_t n = 0;
-    ingot_status status = o && file ? INGOT_OK : ig_no_memory(e);
-    if (status == INGOT_OK && src) {
-        if (src->repo) json_object_set_new(o, "repository", json_string(src->repo));
-        if (src->revision) json_object_set_new(o, "revision", json_string(src->revision));
-        if (json_array_size(src->not_held)) json_object_set(o, "not_held", src->not_held);
-    }
-    if (status == INGOT_OK) status = ig_json_dump(o, &text, &n, e);
-    if (status == INGOT_OK) status = publish_text(s, file, text, n, e);
-    free(text);
-    free(file);
-    json_decref(o);
-    return status;
+    json_t *o = ig_publish_origin(src ? src->root : job->plan->parent->path);
+    if (o && src && src->repo) json_object_set_new(o, "repository", json_string(src->repo));
+    if (o && src && src->revision) json_object_set_new(o, "revision", json_string(src->revision));
+    if (o && src && json_array_size(src->not_held)) json_object_set(o, "not_held", src->not_held);
+    return o;
 }
 
 static ingot_status write_signature(const struct ig_store *s, const struct ig_src_file *f,
@@ -83,7 +46,7 @@ static ingot_status write_signature(const struct ig_store *s, const struct ig_sr
     char *file = flat ? ig_format("%s.sigs/%s", hex, flat) : NULL;
     ingot_status status =
         file ? ig_read_file(f->path, IG_BLOB_MOST, &text, &n, e) : ig_no_memory(e);
-    if (status == INGOT_OK) status = publish_text(s, file, text, n, e);
+    if (status == INGOT_OK) status = ig_publish_text(s, file, text, n, e);
     free(text);
     free(file);
     free(flat);
@@ -102,23 +65,6 @@ static ingot_status write_signatures(const struct ig_store *s, const struct ig_s
     free(dir);
     free(name);
     return status;
-}
-
-/* A name that means another pack is not taken over unasked; told before anything appears. */
-static ingot_status check_name(const struct ig_store *s, const struct ig_job *job,
-                               const struct ig_made *made, ingot_error *e)
-{
-    uint8_t old[IG_HASH];
-    if (job->plan->job->replace || ig_name_read(s, made->name, old, NULL) != INGOT_OK ||
-        memcmp(old, made->digest, IG_HASH) == 0)
-        return INGOT_OK;
-    char was[65], is[65];
-    ig_hex(was, old, IG_HASH);
-    ig_hex(is, made->digest, IG_HASH);
-    return ig_fail(e, INGOT_ERR_EXISTS,
-                   "the name \"%s\" means %s, not the new %s; -n gives another "
-                   "name, --force replaces it",
-                   made->name, was, is);
 }
 
 static json_t *sources_json(const struct ig_plan *p)
@@ -158,18 +104,17 @@ static json_t *make_report(const struct ig_store *s, const struct ig_job *job,
 }
 
 static ingot_status publish_locked(const struct ig_store *s, struct ig_job *job,
-                                   struct ig_made *made, const char *hex, const char *file,
-                                   ingot_error *e)
+                                   struct ig_made *made, const char *hex, ingot_error *e)
 {
-    char *tree = ig_format("%s.tree", hex);
-    ingot_status status = tree ? check_name(s, job, made, e) : ig_no_memory(e);
-    if (status == INGOT_OK) status = ig_temp_publish(s, &job->pack, file, e);
-    if (status == INGOT_OK) status = ig_temp_publish(s, &made->tree, tree, e);
-    if (status == INGOT_OK) status = write_origin(s, job, hex, e);
-    if (status == INGOT_OK) status = write_signatures(s, job->plan->src, hex, e);
+    const bool replace = job->plan->job->replace;
+    json_t *origin = origin_of(job);
+    ingot_status status =
+        origin ? ig_publish_check_name(s, made->name, made->digest, replace, e) : ig_no_memory(e);
     if (status == INGOT_OK)
-        status = ig_name_write(s, made->name, made->digest, job->plan->job->replace, e);
-    free(tree);
+        status = ig_publish_files(s, &job->pack, &made->tree, made->digest, origin, e);
+    if (status == INGOT_OK) status = write_signatures(s, job->plan->src, hex, e);
+    if (status == INGOT_OK) status = ig_name_write(s, made->name, made->digest, replace, e);
+    json_decref(origin);
     return status;
 }
 
@@ -190,7 +135,7 @@ ingot_status ig_publish(const struct ig_store *s, struct ig_job *job, struct ig_
     ig_hex(hex, made->digest, IG_HASH);
     snprintf(file, sizeof file, "%s.ingot", hex);
     return_if_error(ig_store_lock(s, false, &lock, e));
-    ingot_status status = publish_locked(s, job, made, hex, file, e);
+    ingot_status status = publish_locked(s, job, made, hex, e);
     if (status == INGOT_OK && job->plan->job->fsverity) enable_verity(s, job, file);
     if (lock >= 0) close(lock);
     if (status != INGOT_OK) return status;

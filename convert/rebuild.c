@@ -8,7 +8,7 @@
 
 /* Bytes [pos, pos + n) of the pack into the sink. */
 static ingot_status copy(const struct ig_pack *p, uint8_t *window, uint64_t pos, uint64_t n,
-                         ig_rebuild_sink *sink, void *ctx, ingot_error *e)
+                         ig_sink *sink, void *ctx, ingot_error *e)
 {
     while (n > 0) {
         const size_t k = n < WINDOW ? (size_t)n : WINDOW;
@@ -28,7 +28,7 @@ static ingot_status fail(const struct ig_pack *p, const char *file, const struct
 }
 
 static ingot_status tensors(const struct ig_pack *p, uint32_t source, const struct ig_st *st,
-                            ig_rebuild_sink *sink, void *ctx, ingot_error *e)
+                            ig_sink *sink, void *ctx, ingot_error *e)
 {
     const char *file = p->sources[source].name;
     uint8_t *window = ig_pages(WINDOW);
@@ -52,7 +52,7 @@ static ingot_status tensors(const struct ig_pack *p, uint32_t source, const stru
     return status;
 }
 
-ingot_status ig_rebuild_source(const struct ig_pack *p, uint32_t source, ig_rebuild_sink *sink,
+ingot_status ig_rebuild_source(const struct ig_pack *p, uint32_t source, ig_sink *sink,
                                void *ctx, ingot_error *e)
 {
     const struct ig_source *s = &p->sources[source];
@@ -139,7 +139,7 @@ static ingot_status check_name(const struct ig_pack *p, const struct ig_row *row
 }
 
 ingot_status ig_rebuild_canonical(const struct ig_pack *p, const uint32_t *rows, uint32_t n,
-                                  ig_rebuild_sink *sink, void *ctx, ingot_error *e)
+                                  ig_sink *sink, void *ctx, ingot_error *e)
 {
     char *header = NULL;
     size_t len = 0;
@@ -181,7 +181,7 @@ static ingot_status rows_of(const struct ig_pack *p, uint32_t source, uint32_t *
     return INGOT_OK;
 }
 
-ingot_status ig_rebuild_export(const struct ig_pack *p, uint32_t source, ig_rebuild_sink *sink,
+ingot_status ig_rebuild_export(const struct ig_pack *p, uint32_t source, ig_sink *sink,
                                void *ctx, ingot_error *e)
 {
     uint32_t *rows = NULL, n;

@@ -5,22 +5,19 @@
 
 #include "convert/convert.h"
 
-/* Takes the file's bytes in order, a piece at a time. */
-typedef ingot_status ig_rebuild_sink(void *ctx, const void *data, size_t n, ingot_error *e);
-
 /* The source file as it was, byte for byte, from its header blob and its rows.  The caller
  * hashes what it gets; nothing here trusts the manifest.  Identity packs only. */
-ingot_status ig_rebuild_source(const struct ig_pack *p, uint32_t source, ig_rebuild_sink *sink,
+ingot_status ig_rebuild_source(const struct ig_pack *p, uint32_t source, ig_sink *sink,
                                void *ctx, ingot_error *e);
 
 /* A canonical file of the given rows: wide dtypes first, then by name, header padded to 8 bytes,
  * metadata {"format":"pt"}; what the safetensors library would write. */
 ingot_status ig_rebuild_canonical(const struct ig_pack *p, const uint32_t *rows, uint32_t n,
-                                  ig_rebuild_sink *sink, void *ctx, ingot_error *e);
+                                  ig_sink *sink, void *ctx, ingot_error *e);
 
 /* A source file as export writes it: as it was, or from a derived pack a canonical one of its
  * tensors.  IG_NONE: all that is loaded, in one canonical file. */
-ingot_status ig_rebuild_export(const struct ig_pack *p, uint32_t source, ig_rebuild_sink *sink,
+ingot_status ig_rebuild_export(const struct ig_pack *p, uint32_t source, ig_sink *sink,
                                void *ctx, ingot_error *e);
 
 #endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The files of a folder.  Links are followed for files only (a hub snapshot is made of
- * them), never for folders, so that nothing is visited twice and nothing loops.
- */
+/* The files of a folder, sorted into what they are for. */
 #include "convert/source.h"
 #include "convert/st_sniff.h"
 
@@ -12,15 +9,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define DEEPEST 64
-
-struct list {
-    struct ig_src_file *files;
-    size_t n, cap;
-};
 struct scan {
     struct ig_src *s;
-    struct list all;
+    struct ig_src_list all;
     ingot_error *e;
 };
 
@@ -36,166 +27,6 @@ static bool is_foreign(const char *name)
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (ends_with(name, kinds[i])) return true;
     return false;
-}
-
-static ingot_status add(struct list *l, const struct ig_src_file *f, ingot_error *e)
-{
-    if (l->n == l->cap) {
-        const size_t cap = l->cap ? 2 * l->cap : 64;
-        struct ig_src_file *grown = realloc(l->files, cap * sizeof *grown);
-        if (!grown) return ig_no_memory(e);
-        l->files = grown;
-        l->cap = cap;
-    }
-    l->files[l->n++] = *f;
-    return INGOT_OK;
-}
-
-/* The end of a link chain; its last component may be the SHA-256 that a hub cache gave it. */
-static ingot_status resolve_link(struct ig_src_file *f, ingot_error *e)
-{
-    char target[512];
-    const ssize_t n = readlink(f->path, target, sizeof target);
-    if (stat(f->path, &f->st) != 0) {
-        if (!ig_leads_nowhere(errno))
-            return ig_fail_sys(e, errno, "%s: cannot look at its target",
-                               ig_esc(f->path, strlen(f->path)).s);
-        const char *why = errno == ELOOP ? "symlink loop" : "symlink, target missing";
-        ig_fail(e, INGOT_ERR_INPUT, "%s: %s: %s", ig_esc(f->path, strlen(f->path)).s, why,
-                ig_esc(target, n < 0 ? 0 : (size_t)n).s);
-        return ig_at(e, f->path, NULL, 0);
-    }
-    char *real = realpath(f->path, NULL);
-    if (!real) return ig_fail_sys(e, errno, "%s: cannot resolve", f->path);
-    const char *base = strrchr(real, '/') + 1;
-    f->has_oid = strlen(base) == 2 * IG_HASH && ig_unhex(f->oid, IG_HASH, base);
-    free(real);
-    return INGOT_OK;
-}
-
-static ingot_status walk(struct scan *c, const char *folder, const char *prefix, int depth);
-
-static ingot_status visit_folder(struct scan *c, const char *path, const char *name,
-                                 const char *base, const struct stat *st, int depth)
-{
-    if (strcmp(base, ".git") == 0 || strcmp(base, ".cache") == 0) return INGOT_OK;
-    if (st->st_dev == c->s->skip.st_dev && st->st_ino == c->s->skip.st_ino) return INGOT_OK;
-    char *prefix = ig_format("%s/", name);
-    if (!prefix) return ig_no_memory(c->e);
-    const ingot_status status = walk(c, path, prefix, depth + 1);
-    free(prefix);
-    return status;
-}
-
-static ingot_status visit(struct scan *c, const char *folder, const char *prefix, const char *base,
-                          int depth)
-{
-    struct stat st;
-    bool keep = false;
-    struct ig_src_file f = {.path = ig_format("%s/%s", folder, base),
-                            .name = ig_format("%s%s", prefix, base)};
-    ingot_status status = INGOT_OK;
-    if (!f.path || !f.name) {
-        status = ig_no_memory(c->e);
-    } else if (!ig_utf8_valid(base, strlen(base))) {
-        status = ig_fail(c->e, INGOT_ERR_INPUT, "%s: file name is not UTF-8",
-                         ig_esc(f.path, strlen(f.path)).s);
-    } else if (lstat(f.path, &st) != 0) {
-        status = ig_fail_sys(c->e, errno, "%s: cannot stat", f.path);
-    } else if (S_ISDIR(st.st_mode)) {
-        status = visit_folder(c, f.path, f.name, base, &st, depth);
-    } else {
-        f.st = st;
-        if (S_ISLNK(st.st_mode)) status = resolve_link(&f, c->e);
-        if (status == INGOT_OK && S_ISREG(f.st.st_mode)) {
-            status = add(&c->all, &f, c->e);
-            keep = status == INGOT_OK;
-        } else if (status == INGOT_OK && ends_with(base, ".safetensors")) {
-            status = ig_fail(c->e, INGOT_ERR_INPUT, "%s: not a regular file",
-                             ig_esc(f.path, strlen(f.path)).s);
-        } else if (status == INGOT_OK) {
-            ig_src_warn(c->s, "%s: neither a file nor a folder, left out",
-                        ig_esc(f.name, strlen(f.name)).s);
-        }
-    }
-    if (!keep) free(f.path), free(f.name);
-    return status;
-}
-
-struct folder { /* being walked */
-    struct scan *c;
-    const char *path, *prefix;
-    int depth;
-};
-
-static ingot_status visit_entry(void *ctx, const char *base, ingot_error *e)
-{
-    const struct folder *f = ctx;
-    (void)e; /* the scan has it */
-    return visit(f->c, f->path, f->prefix, base, f->depth);
-}
-
-static ingot_status walk(struct scan *c, const char *folder, const char *prefix, int depth)
-{
-    struct folder f = {.c = c, .path = folder, .prefix = prefix, .depth = depth};
-    if (depth > DEEPEST)
-        return ig_fail(c->e, INGOT_ERR_INPUT, "%s: folders nest more than %d deep", folder,
-                       DEEPEST);
-    return ig_each_entry(folder, false, visit_entry, &f, c->e);
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct ig_src_file *)a)->name, ((const struct ig_src_file *)b)->name);
-}
-
-/* The text of a small file, to tell what it is; NULL for a larger one.  That a file cannot be read
- * does not make it another kind of file.  Caller frees. */
-static ingot_status peek(const struct ig_src_file *f, size_t most, char **text, size_t *n,
-                         ingot_error *e)
-{
-    *text = NULL;
-    *n = 0;
-    if ((uint64_t)f->st.st_size > most) return INGOT_OK;
-    const ingot_status status = ig_read_file(f->path, most, text, n, e);
-    return status == INGOT_OK ? status : ig_at(e, f->path, NULL, 0);
-}
-
-/* Git-LFS pointers and unfinished downloads mean that the folder is not what it seems; all
- * of them are named in one run. */
-static ingot_status refuse_unfinished(const struct list *all, ingot_error *e)
-{
-    char *names = NULL;
-    size_t pointers = 0, partial = 0;
-    for (size_t i = 0; i < all->n; i++) {
-        const struct ig_src_file *f = &all->files[i];
-        char oid[65], *text = NULL, *more = NULL;
-        uint64_t size;
-        size_t n = 0;
-        const char *sep = names ? "; " : "";
-        const ingot_status status = peek(f, 1024, &text, &n, e);
-        if (status != INGOT_OK) {
-            free(names);
-            return status;
-        }
-        if (ends_with(f->name, ".incomplete")) {
-            more = ig_format("%s%s%s (unfinished download)", names ? names : "", sep,
-                             ig_esc(f->name, strlen(f->name)).s);
-            partial++;
-        } else if (text && ig_lfs_pointer(text, n, oid, &size)) {
-            more = ig_format("%s%s%s (oid sha256:%s, %llu bytes)", names ? names : "", sep,
-                             ig_esc(f->name, strlen(f->name)).s, oid, (unsigned long long)size);
-            pointers++;
-        }
-        free(text);
-        if (more) free(names), names = more;
-    }
-    if (pointers + partial == 0) return INGOT_OK;
-    ig_fail(e, INGOT_ERR_INPUT,
-            "%zu Git-LFS pointers and %zu unfinished downloads in place of files: %s", pointers,
-            partial, names ? names : "");
-    free(names);
-    return INGOT_ERR_INPUT;
 }
 
 static ingot_status refuse_partial(void *ctx, const char *name, ingot_error *e)
@@ -227,7 +58,7 @@ static ingot_status is_signature(const struct ig_src_file *f, bool *yes, ingot_e
     if (!ends_with(f->name, ".sig") && !ends_with(f->name, ".json") &&
         !ends_with(f->name, ".sigstore"))
         return INGOT_OK;
-    return_if_error(peek(f, 4 << 20, &text, &n, e));
+    return_if_error(ig_src_peek(f, 4 << 20, &text, &n, e));
     ingot_status status = INGOT_OK;
     if (text && memmem(text, n, "dev.sigstore.bundle", 19)) {
         status = ig_json_load(text, n, f->path, IG_JSON_LAST_WINS, &v, e);
@@ -240,7 +71,7 @@ static ingot_status is_signature(const struct ig_src_file *f, bool *yes, ingot_e
     return status;
 }
 
-static ingot_status find_index(struct ig_src *s, const struct list *all, ingot_error *e)
+static ingot_status find_index(struct ig_src *s, const struct ig_src_list *all, ingot_error *e)
 {
     static const char usual[] = "model.safetensors.index.json";
     const struct ig_src_file *found = NULL;
@@ -277,7 +108,7 @@ static bool is_weights(const struct ig_src *s, const struct ig_src_file *f)
 }
 
 /* Without a single usable file: say what is there instead. */
-static ingot_status refuse_no_weights(const struct ig_src *s, const struct list *all,
+static ingot_status refuse_no_weights(const struct ig_src *s, const struct ig_src_list *all,
                                       ingot_error *e)
 {
     char *names = NULL;
@@ -296,13 +127,13 @@ static ingot_status refuse_no_weights(const struct ig_src *s, const struct list 
 }
 
 /* Every file goes to exactly one place; what goes nowhere is freed. */
-static ingot_status sort_out(struct ig_src *s, struct list *all, ingot_error *e)
+static ingot_status sort_out(struct ig_src *s, struct ig_src_list *all, ingot_error *e)
 {
-    struct list weights = {0}, blobs = {0}, sigs = {0};
+    struct ig_src_list weights = {0}, blobs = {0}, sigs = {0};
     ingot_status status = INGOT_OK;
     for (size_t i = 0; i < all->n && status == INGOT_OK; i++) {
         struct ig_src_file *f = &all->files[i];
-        struct list *to = &blobs;
+        struct ig_src_list *to = &blobs;
         bool sig = false;
         if (is_weights(s, f))
             to = &weights;
@@ -315,7 +146,7 @@ static ingot_status sort_out(struct ig_src *s, struct list *all, ingot_error *e)
             hold_not(s, f);
             continue;
         }
-        if (status == INGOT_OK) status = add(to, f, e);
+        if (status == INGOT_OK) status = ig_src_list_add(to, f, e);
         if (status == INGOT_OK) f->name = f->path = NULL; /* moved */
     }
     s->weights = weights.files, s->nweights = (uint32_t)weights.n;
@@ -327,9 +158,9 @@ static ingot_status sort_out(struct ig_src *s, struct list *all, ingot_error *e)
 static ingot_status scan_folder(struct scan *c)
 {
     struct ig_src *s = c->s;
-    return_if_error(walk(c, s->root, "", 0));
-    if (c->all.n) qsort(c->all.files, c->all.n, sizeof *c->all.files, by_name);
-    return_if_error(refuse_unfinished(&c->all, c->e));
+    return_if_error(ig_src_walk(s, s->root, "", &c->all, c->e));
+    ig_src_list_sort(&c->all);
+    return_if_error(ig_src_refuse_unfinished(&c->all, c->e));
     return_if_error(refuse_partial_blobs(s, c->e));
     return_if_error(find_index(s, &c->all, c->e));
     size_t usable = s->index != NULL; /* what an index names and is not there is told by name */
@@ -342,19 +173,11 @@ static ingot_status scan_folder(struct scan *c)
 static ingot_status scan_file(struct scan *c, const char *path)
 {
     const char *base = strrchr(path, '/');
-    return_if_error(add(&c->all, &(struct ig_src_file){0}, c->e));
-    struct ig_src_file *f = &c->all.files[0]; /* freed with the list, whatever comes */
-    f->path = strdup(path);
-    f->name = strdup(base ? base + 1 : path);
-    if (!f->path || !f->name) return ig_no_memory(c->e);
-    return_if_error(resolve_link(f, c->e));
-    if (!ig_utf8_valid(f->name, strlen(f->name)))
-        return ig_fail(c->e, INGOT_ERR_INPUT, "%s: file name is not UTF-8",
-                       ig_esc(path, strlen(path)).s);
-    return_if_error(refuse_unfinished(&c->all, c->e));
+    return_if_error(ig_src_walk_file(path, base ? base + 1 : path, &c->all, c->e));
+    return_if_error(ig_src_refuse_unfinished(&c->all, c->e));
     c->s->weights = c->all.files;
     c->s->nweights = 1;
-    c->all = (struct list){0};
+    c->all = (struct ig_src_list){0};
     return INGOT_OK;
 }
 
@@ -365,8 +188,6 @@ ingot_status ig_src_scan(struct ig_src *s, ingot_error *e)
     if (stat(s->root, &st) != 0) return ig_fail_sys(e, errno, "%s: cannot open", s->root);
     const ingot_status status =
         S_ISDIR(st.st_mode) ? scan_folder(&scan) : scan_file(&scan, s->root);
-    for (size_t i = 0; i < scan.all.n; i++)
-        free(scan.all.files[i].name), free(scan.all.files[i].path);
-    free(scan.all.files);
+    ig_src_list_free(&scan.all);
     return status;
 }

@@ -55,6 +55,14 @@ static void print_derivation(const json_t *d)
         printf("derivation  identity: the source files can be rebuilt byte for byte\n");
         return;
     }
+    if (strcmp(kind, "inputs") == 0) {
+        const char *license = json_string_value(json_object_get(d, "license"));
+        const char *attribution = json_string_value(json_object_get(d, "attribution"));
+        printf("derivation  inputs: pinned files, no tensors\n");
+        if (license) printf("license     %s\n", ig_esc(license, strlen(license)).s);
+        if (attribution) printf("attributed  %s\n", ig_esc(attribution, strlen(attribution)).s);
+        return;
+    }
     char *text = json_dumps(d, JSON_COMPACT | JSON_SORT_KEYS);
     if (text) ig_printable(text);
     printf("derivation  %s\n", text ? text : "?");

@@ -60,6 +60,22 @@ ingot_status ig_src_check_oid(const struct ig_src_file *f, const uint8_t sha[IG_
     return ig_at(e, f->path, NULL, 0);
 }
 
+ingot_status ig_src_reader_next(struct ig_src_reader *r, const struct ig_src_file *f, void *buf,
+                                size_t n, uint64_t offset, ingot_error *e)
+{
+    if (offset == 0) {
+        ig_sha_init(&r->sha);
+        return_if_error(ig_src_file_open(f, &r->fd, e));
+    }
+    return_if_error(ig_pread(r->fd, f->path, buf, n, offset, e));
+    ig_sha_update(&r->sha, buf, n);
+    if (offset + n < (uint64_t)f->st.st_size) return INGOT_OK;
+    return_if_error(ig_src_file_same(f, r->fd, e));
+    return_if_error(ig_close(&r->fd, f->path, e));
+    ig_sha_final(&r->sha, r->sha256);
+    return ig_src_check_oid(f, r->sha256, e);
+}
+
 static ingot_status read_headers(struct ig_src *s, uint64_t max_header, ingot_error *e)
 {
     for (uint32_t i = 0; i < s->nweights; i++) {

@@ -21,6 +21,11 @@ struct ig_src_file {
     struct ig_st header; /* weights only */
 };
 
+struct ig_src_list {
+    struct ig_src_file *files;
+    size_t n, cap;
+};
+
 struct ig_src {
     char *root;     /* the folder that is read; for a single file the file */
     char *label;    /* default store name */
@@ -49,6 +54,28 @@ ingot_status ig_src_check_oid(const struct ig_src_file *f, const uint8_t sha[IG_
                               ingot_error *e);
 void ig_src_warn(struct ig_src *s, const char *format, ...) IG_PRINTF(2, 3);
 
+/* One open file of many, read from its beginning to its end; fd -1 before the first. */
+struct ig_src_reader {
+    int fd;
+    struct ig_sha sha;
+    uint8_t sha256[IG_HASH]; /* of the file, once its end has been read */
+};
+/* The next n bytes, which start at `offset`; with the last, the file must be what was planned. */
+ingot_status ig_src_reader_next(struct ig_src_reader *r, const struct ig_src_file *f, void *buf,
+                                size_t n, uint64_t offset, ingot_error *e);
+/* walk.c: the regular files below a folder, in no order, named with `prefix` before their paths;
+ * .git, .cache and s->skip are not entered; what is no file becomes a warning. */
+ingot_status ig_src_walk(struct ig_src *s, const char *folder, const char *prefix,
+                         struct ig_src_list *out, ingot_error *e);
+ingot_status ig_src_walk_file(const char *path, const char *name, struct ig_src_list *out,
+                              ingot_error *e);
+ingot_status ig_src_list_add(struct ig_src_list *l, const struct ig_src_file *f, ingot_error *e);
+void ig_src_list_sort(struct ig_src_list *l); /* by name */
+void ig_src_list_free(struct ig_src_list *l);
+/* The text of a file of at most `most` bytes, to tell what it is; NULL for a larger one. */
+ingot_status ig_src_peek(const struct ig_src_file *f, size_t most, char **text, size_t *n,
+                         ingot_error *e);
+ingot_status ig_src_refuse_unfinished(const struct ig_src_list *all, ingot_error *e);
 /* scan.c: the folder's files, sorted into weights, blobs, signatures and not held. */
 ingot_status ig_src_scan(struct ig_src *s, ingot_error *e);
 /* hub.c: from a models-- root to its snapshot; label, repo and revision. */

@@ -49,6 +49,9 @@ static ingot_status plan(struct ingot_load *l, bool again, ingot_error *e)
 static ingot_status prepare(struct ingot_load *l, const struct ingot_load_options *o,
                             ingot_error *e)
 {
+    if (ig_pack_is_inputs(&l->pack->pack))
+        return ig_fail(e, INGOT_ERR_UNSUPPORTED, "%s: is an input set, with no tensors to load",
+                       l->pack->pack.path);
     if (l->level == IG_LOAD_FULL) return_if_error(refuse_unknown(l->pack, e));
     return_if_error(ig_load_targets(l, o, &l->targets, e));
     if (!o->npieces) ig_targets_place(&l->targets, &l->pack->pack, &l->arena_bytes);

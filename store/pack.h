@@ -114,7 +114,14 @@ uint32_t ig_pack_find_blob(const struct ig_pack *p, const char *name, uint32_t k
 /* A blob whole, NUL-terminated, SHA-256 checked.  Caller frees. */
 ingot_status ig_pack_read_blob(const struct ig_pack *p, uint32_t i, char **data, size_t *n,
                                ingot_error *e);
+/* The same in pieces, for blobs of any size; the sink has had all of it when it turns out wrong. */
+ingot_status ig_pack_copy_blob(const struct ig_pack *p, uint32_t i, ig_sink *sink, void *ctx,
+                               ingot_error *e);
+/* And with the hash found, to be judged by the caller; sink may be NULL. */
+ingot_status ig_pack_hash_blob(const struct ig_pack *p, uint32_t i, ig_sink *sink, void *ctx,
+                               uint8_t sha256[IG_HASH], ingot_error *e);
 bool ig_pack_is_derived(const struct ig_pack *p);
+bool ig_pack_is_inputs(const struct ig_pack *p); /* pinned files, no tensors */
 /* Prove what was parsed, and with it every row's digest, against the pack's digest, without
  * reading the weights.  INGOT_ERR_CHECK when it is not that pack's tail. */
 ingot_status ig_pack_prove(const struct ig_pack *p, const uint8_t digest[IG_HASH], ingot_error *e);

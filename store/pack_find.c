@@ -73,34 +73,18 @@ uint32_t ig_pack_find_blob(const struct ig_pack *p, const char *name, uint32_t k
     return IG_NONE;
 }
 
-ingot_status ig_pack_read_blob(const struct ig_pack *p, uint32_t i, char **data, size_t *n,
-                               ingot_error *e)
+static bool is_kind(const struct ig_pack *p, const char *kind)
 {
-    struct ig_blob blob;
-    ig_pack_blob(p, i, &blob);
-    char *buf = malloc((size_t)blob.bytes + 1);
-    if (!buf) return ig_no_memory(e);
-    ingot_status status = ig_pread(p->fd, p->path, buf, (size_t)blob.bytes, blob.offset, e);
-    uint8_t sha[IG_HASH];
-    if (status == INGOT_OK) {
-        ig_sha256(sha, buf, (size_t)blob.bytes);
-        if (memcmp(sha, blob.sha256, IG_HASH) != 0)
-            status =
-                pack_fail(p, e, blob.offset, "blob \"%s\" is damaged: its SHA-256 does not match",
-                          ig_esc(blob.name, blob.name_len).s);
-    }
-    if (status != INGOT_OK) {
-        free(buf);
-        return status;
-    }
-    buf[blob.bytes] = '\0';
-    *data = buf;
-    *n = (size_t)blob.bytes;
-    return INGOT_OK;
+    const json_t *v = json_object_get(json_object_get(p->manifest, "derivation"), "kind");
+    return strcmp(json_string_value(v), kind) == 0;
+}
+
+bool ig_pack_is_inputs(const struct ig_pack *p)
+{
+    return is_kind(p, "inputs");
 }
 
 bool ig_pack_is_derived(const struct ig_pack *p)
 {
-    const json_t *kind = json_object_get(json_object_get(p->manifest, "derivation"), "kind");
-    return strcmp(json_string_value(kind), "identity") != 0;
+    return !is_kind(p, "identity") && !ig_pack_is_inputs(p);
 }

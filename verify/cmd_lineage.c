@@ -53,7 +53,8 @@ static void print_chain(const struct ig_cli *cli, const json_t *r)
         if (json_is_true(json_object_get(o, "derived")))
             printf("  made by %s from\n", text(o, "made_by"));
         else
-            printf("  packed from the files\n");
+            puts(strcmp(text(o, "made_by"), "inputs") == 0 ? "  pinned files"
+                                                           : "  packed from the files");
     }
     if (json_object_get(r, "missing"))
         printf("%s  which the store does not have; it was made from files\n", text(r, "missing"));

@@ -27,7 +27,8 @@ ingot_status ig_derivation_read(const struct ig_pack *p, struct ig_derivation *o
     const json_t *d = json_object_get(p->manifest, "derivation");
     const char *dtype = json_string_value(json_object_get(d, "dtype"));
     *out = (struct ig_derivation){.dtype = -1};
-    if (is_kind(d, "identity")) return INGOT_OK;
+    out->inputs = is_kind(d, "inputs");
+    if (out->inputs || is_kind(d, "identity")) return INGOT_OK;
     if (is_kind(d, "dtype") && dtype) out->dtype = ig_dtype_find(dtype, strlen(dtype));
     if (out->dtype < 0 || !read_content(json_object_get(d, "from"), out->from)) {
         const char *kind = json_string_value(json_object_get(d, "kind"));

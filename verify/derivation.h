@@ -8,6 +8,7 @@
 
 struct ig_derivation {
     bool derived;          /* false: the files as they were ("identity") */
+    bool inputs;           /* pinned files */
     int dtype;             /* "dtype": what tensors were cast to; else -1 */
     bool saturate;         /* the same: values out of range became the largest */
     uint8_t from[IG_HASH]; /* content digest of what it was made from */

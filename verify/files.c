@@ -78,16 +78,6 @@ static ingot_status take(void *ctx, const void *data, size_t n, ingot_error *e)
     return INGOT_OK;
 }
 
-static ingot_status hash_blob(struct one *o, const struct ig_file *f, ingot_error *e)
-{
-    char *data = NULL;
-    size_t n = 0;
-    return_if_error(ig_pack_read_blob(o->job->p, f->blob, &data, &n, e));
-    const ingot_status status = take(o, data, n, e);
-    free(data);
-    return status;
-}
-
 static ingot_status hash(void *ctx, uint64_t i, unsigned worker, ingot_error *e)
 {
     struct job *j = ctx;
@@ -95,7 +85,7 @@ static ingot_status hash(void *ctx, uint64_t i, unsigned worker, ingot_error *e)
     struct one o = {.job = j};
     (void)worker;
     ig_sha_init(&o.sha);
-    ingot_status status = f->source == IG_NONE ? hash_blob(&o, f, e)
+    ingot_status status = f->source == IG_NONE ? ig_pack_copy_blob(j->p, f->blob, take, &o, e)
                                                : ig_rebuild_export(j->p, f->source, take, &o, e);
     ig_sha_final(&o.sha, f->sha256);
     f->bytes = o.bytes;

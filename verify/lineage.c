@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEPS_MOST 32 /* a chain of casts is short; a circle cannot be made, but could be claimed \
-                       */
+#define STEPS_MOST                                                                 \
+    32 /* a chain of casts is short; a circle cannot be made, but could be claimed \
+        */
 
 struct walk {
     const struct ig_store *s;
@@ -101,13 +102,24 @@ static bool all_signed(const json_t *sources)
 
 /* ---- the chain ---- */
 
+static ingot_status add_file(struct walk *w, json_t *name, const uint8_t sha256[IG_HASH],
+                             uint64_t bytes, ingot_error *e)
+{
+    json_t *file = json_pack("{s:o,s:o,s:I,s:[]}", "name", name, "sha256",
+                             ig_digest_json("", sha256), "size", (json_int_t)bytes, "signed_by");
+    return json_array_append_new(w->sources, file) == 0 ? INGOT_OK : ig_no_memory(e);
+}
+
+/* Weights come from source files; an input set is its files. */
 static ingot_status add_sources(struct walk *w, const struct ig_pack *p, ingot_error *e)
 {
-    for (uint32_t i = 0; i < p->nsources; i++) {
-        json_t *file = json_pack("{s:s,s:o,s:I,s:[]}", "name", p->sources[i].name, "sha256",
-                                 ig_digest_json("", p->sources[i].sha256), "size",
-                                 (json_int_t)p->sources[i].bytes, "signed_by");
-        if (json_array_append_new(w->sources, file) != 0) return ig_no_memory(e);
+    for (uint32_t i = 0; i < p->nsources; i++)
+        return_if_error(add_file(w, json_string(p->sources[i].name), p->sources[i].sha256,
+                                 p->sources[i].bytes, e));
+    for (uint32_t i = 0; i < p->nblobs && ig_pack_is_inputs(p); i++) {
+        struct ig_blob b;
+        ig_pack_blob(p, i, &b);
+        return_if_error(add_file(w, json_stringn(b.name, b.name_len), b.sha256, b.bytes, e));
     }
     return INGOT_OK;
 }
@@ -123,7 +135,10 @@ static ingot_status add_pack(struct walk *w, const struct ig_pack *p, const uint
                   digest ? ig_names_of(w->names, w->nnames, digest) : NULL, "derivation",
                   json_object_get(p->manifest, "derivation"), "derived", d->derived);
     if (!o ||
-        json_object_set_new(o, "made_by", json_string(d->derived ? d->words : "files")) != 0 ||
+        json_object_set_new(o, "made_by",
+                            json_string(d->derived  ? d->words
+                                        : d->inputs ? "inputs"
+                                                    : "files")) != 0 ||
         json_array_append_new(w->chain, o) != 0)
         return ig_no_memory(e);
     if (json_array_size(w->chain) == 1) return_if_error(add_sources(w, p, e));

@@ -76,6 +76,10 @@ static ingot_status reproduce(struct check *c, json_t *report, ingot_error *e)
         return ig_fail(e, INGOT_ERR_UNSUPPORTED, "%s: made by rules %u; this version has %d",
                        c->pack.path, c->pack.rules, IG_RULES);
     return_if_error(ig_derivation_read(&c->pack, &d, e));
+    if (d.inputs)
+        return ig_fail(e, INGOT_ERR_USAGE,
+                       "%s: is an input set: ingot pin --check DIR compares it with a folder",
+                       c->pack.path);
     if (c->v->source) {
         if (d.derived && !d.from_files)
             return ig_fail(e, INGOT_ERR_UNSUPPORTED,

@@ -145,24 +145,20 @@ static ingot_status check_recorded(struct check *c, uint32_t i, ingot_error *e)
 static ingot_status check_blob(struct check *c, uint32_t i, const char *name, uint64_t bytes,
                                ingot_error *e)
 {
-    char *data = NULL, *original = NULL, *path = NULL;
-    size_t n = 0;
-    int fd = -1;
-    ingot_status status = open_original(c, name, bytes, &fd, &path, e);
-    if (status != INGOT_OK || fd < 0) goto out;
-    status = ig_pack_read_blob(&c->pack, i, &data, &n, e);
+    char *path = NULL;
+    struct compare k = {.c = c, .fd = -1, .differs = UINT64_MAX};
+    ig_sha_init(&k.sha);
+    ingot_status status = open_original(c, name, bytes, &k.fd, &path, e);
+    k.path = path;
+    if (status == INGOT_OK && k.fd >= 0) status = ig_pack_copy_blob(&c->pack, i, take, &k, e);
     if (status == INGOT_ERR_PACK || status == INGOT_ERR_CHECK) { /* found by others, too */
         bad_file(c, "blob", name, UINT64_MAX, e->message);
         status = INGOT_OK;
-        goto out;
+    } else if (status == INGOT_OK && k.differs != UINT64_MAX) {
+        bad_file(c, "changed", name, k.differs, "the original differs here");
     }
-    if (status == INGOT_OK && !(original = malloc(n + 1))) status = ig_no_memory(e);
-    if (status == INGOT_OK) status = ig_pread(fd, path, original, n, 0, e);
-    if (status == INGOT_OK && memcmp(data, original, n) != 0)
-        bad_file(c, "changed", name, UINT64_MAX, "the original differs");
-out:
-    if (fd >= 0) close(fd);
-    free(path), free(data), free(original);
+    if (k.fd >= 0) close(k.fd);
+    free(path), free(k.buf);
     return status;
 }
 

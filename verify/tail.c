@@ -33,20 +33,13 @@ static ingot_status check_region(struct check *c, const struct ig_part *k, uint8
     return status;
 }
 
-static ingot_status check_blob(struct check *c, const struct ig_blob *b, uint8_t *buf,
-                               ingot_error *e)
+static ingot_status check_blob(struct check *c, uint32_t i, ingot_error *e)
 {
-    struct ig_sha sha;
+    struct ig_blob blob, *b = &blob;
+    ig_pack_blob(&c->pack, i, b);
     uint8_t found[IG_HASH];
     char text[400];
-    ig_sha_init(&sha);
-    for (uint64_t at = 0; at < b->bytes;) {
-        const size_t n = b->bytes - at < PIECE ? (size_t)(b->bytes - at) : PIECE;
-        return_if_error(ig_pread(c->pack.fd, c->pack.path, buf, n, b->offset + at, e));
-        ig_sha_update(&sha, buf, n);
-        at += n;
-    }
-    ig_sha_final(&sha, found);
+    return_if_error(ig_pack_hash_blob(&c->pack, i, NULL, NULL, found, e));
     c->bytes_hashed += b->bytes;
     if (memcmp(found, b->sha256, IG_HASH) == 0) return INGOT_OK;
     snprintf(text, sizeof text, "%s", ig_esc(b->name, b->name_len).s);
@@ -115,11 +108,8 @@ ingot_status ig_check_tail(struct check *c, ingot_error *e)
     for (uint32_t i = 0; i < c->nparts && status == INGOT_OK; i++)
         if (c->parts[i].xxh && !c->parts[i].copy) status = check_region(c, &c->parts[i], buf, e);
     for (uint32_t i = 0; i < c->pack.nblobs && status == INGOT_OK && c->v->level == IG_LEVEL_FULL;
-         i++) {
-        struct ig_blob b;
-        ig_pack_blob(&c->pack, i, &b);
-        status = check_blob(c, &b, buf, e);
-    }
+         i++)
+        status = check_blob(c, i, e);
     if (status == INGOT_OK && c->v->level == IG_LEVEL_FULL) {
         check_empty_rows(c);
         check_content(c);

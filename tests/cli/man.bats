@@ -161,6 +161,10 @@ PY
     run_examples ingot-lineage.1
 }
 
+@test "man: examples of pin" {
+    run_examples ingot-pin.1
+}
+
 @test "man: examples of sign" {
     run_examples ingot-sign.1
 }

@@ -381,6 +381,10 @@ def check_derivation(d):
     if d.get("kind") == "identity":
         need(d == {"kind": "identity"}, f"derivation: {d}")
         return
+    if d.get("kind") == "inputs":
+        need(set(d) <= {"attribution", "kind", "license"}
+             and all(isinstance(v, str) for v in d.values()), f"derivation: {d}")
+        return
     need(sorted(d) == ["counts", "dtype", "from", "kind", "parent", "saturate"]
          and d["kind"] == "dtype" and d["saturate"] in (0, 1), f"derivation: {d}")
     need(sorted(d["counts"]) == ["converted", "overflow", "rounded", "subnormal", "vanished"],
