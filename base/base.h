@@ -94,6 +94,9 @@ void ig_sha_init(struct ig_sha *h);
 void ig_sha_update(struct ig_sha *h, const void *data, size_t n);
 void ig_sha_final(struct ig_sha *h, uint8_t out[IG_HASH]);
 void ig_sha256(uint8_t out[IG_HASH], const void *data, size_t n);
+/* hash_file.c: what is left to read of an open file. */
+ingot_status ig_sha256_fd(int fd, const char *path, uint8_t out[IG_HASH], uint64_t *bytes,
+                          ingot_error *e);
 /* Leaf hash of n <= 4096 bytes, zero-padded to a whole block as fs-verity does. */
 void ig_leaf(uint8_t out[IG_HASH], const void *data, size_t n);
 void ig_xxh128(uint8_t out[16], const void *data, size_t n); /* canonical (big-endian) */

@@ -11,7 +11,8 @@ _ingot_options()
     export) echo "--safetensors --threads" ;;
     verify)
         echo "--quick --fast --source --reproduce --expect --self --strict --threads --all --signature --key
-            --certificate-chain --system-roots --at --tsa-roots --allow-unheld"
+            --certificate-chain --system-roots --at --tsa-roots --allow-unheld --receipt
+            --allow-unsigned --output --nonce"
         ;;
     pin) echo "--name --force --attribution --license --check --threads" ;;
     sign) echo "--key --certificate --chain --passphrase-fd --output --expect --threads" ;;
@@ -21,7 +22,7 @@ _ingot_options()
     find) echo "--tensor --digest --sha256 --null" ;;
     load)
         echo "--device --verify --engine --tensors --rank --threads --repeat --drop-cache
-            --limit-memory"
+            --limit-memory --receipt --receipt-key --passphrase-fd --nonce --input"
         ;;
     tag | rm) echo "--force" ;;
     gc) echo "--dry-run --all-ages" ;;

@@ -126,5 +126,6 @@ INGOT_API ingot_status ingot_pack_read(const ingot_pack *pack, const ingot_tenso
 #endif
 
 #include "ingot_load.h"
+#include "ingot_trust.h"
 
 #endif

@@ -3,14 +3,18 @@
 #include "base/cli.h"
 #include "base/cmds.h"
 #include "loader/cmd_load.h"
+#include "loader/load_receipt.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct args {
     const char *device, *verify, *engine, *tensors, *rank;
-    uint64_t threads, repeat, memory;
+    uint64_t threads, repeat, memory, passphrase_fd;
     bool drop;
+    struct ig_receipt_options receipt;
+    struct ig_texts inputs;
     char *names; /* of --tensors, cut at commas */
     const char **list;
 };
@@ -61,6 +65,16 @@ static int read_args(struct ig_cli *cli, struct args *a, struct ingot_loader_opt
     if (a->repeat < 1 || a->repeat > 1000000)
         return ig_cli_usage(cli, "--repeat: expected a number from 1 on");
     if (a->tensors && !cut_names(a, o)) return ig_cli_usage(cli, "--tensors: no name is given");
+    if (!a->receipt.file && (a->receipt.key || a->receipt.nonce || a->inputs.n))
+        return ig_cli_usage(cli, "--receipt-key, --nonce and --input need --receipt FILE");
+    if (a->passphrase_fd != UINT64_MAX && a->passphrase_fd > INT_MAX)
+        return ig_cli_usage(cli, "--passphrase-fd: no such");
+    a->receipt.passphrase =
+        (struct ig_passphrase){.fd = a->passphrase_fd == UINT64_MAX ? -1 : (int)a->passphrase_fd,
+                               .name = IG_PASSPHRASE_VARIABLE,
+                               .prompt = true};
+    a->receipt.inputs = a->inputs.list;
+    a->receipt.ninputs = a->inputs.n;
     l->device = a->device;
     l->threads = (unsigned)a->threads;
     l->memory = a->memory;
@@ -79,6 +93,8 @@ struct session {
     struct ig_progress progress;
     bool drop;
     json_t *report;
+    const char *model;
+    struct ig_receipt *receipt; /* or NULL */
 };
 
 static void on_notice(void *ctx, const char *text)
@@ -120,8 +136,11 @@ static ingot_status load_once(struct session *s, ingot_error *e)
     const ingot_status status = ingot_load_wait(load, e);
     ingot_load_get_stats(load, &stats);
     json_array_append_new(json_object_get(s->report, "loads"), ig_load_json(&stats, status));
+    ingot_error ignored;
+    const ingot_status noted =
+        s->receipt ? ig_load_receipt(s->receipt, s->model, load, status ? &ignored : e) : INGOT_OK;
     ingot_load_release(load);
-    return status;
+    return status == INGOT_OK ? noted : status;
 }
 
 static ingot_status run(struct session *s, uint64_t repeat, ingot_error *e)
@@ -152,9 +171,63 @@ static ingot_status load(struct session *s, const struct args *a, const char *mo
     return status;
 }
 
+static ingot_status begin_receipt(const struct ig_cli *cli, const struct args *a,
+                                  struct ig_receipt *r, ingot_error *e)
+{
+    struct ig_store store;
+    return_if_error(ig_store_open(cli->store, false, &store, e));
+    const ingot_status status = ig_receipt_begin(r, &store, "load", &a->receipt, e);
+    ig_store_close(&store);
+    if (status == INGOT_OK && r->loose)
+        ig_cli_notice(cli, "%s: others than its owner can read this key (chmod 600)",
+                      ig_esc(a->receipt.key, strlen(a->receipt.key)).s);
+    return status;
+}
+
+/* A load that failed has its receipt, too; one that never ended has none. */
+static ingot_status end_receipt(const struct session *s, const struct args *a, ingot_status status,
+                                ingot_error *e)
+{
+    ingot_error second = {0};
+    ingot_status noted = INGOT_OK;
+    struct ig_receipt *r = s->receipt;
+    if (!json_object_get(r->predicate, "verification")) return status;
+    if (a->tensors) noted = ig_receipt_setting(r, "tensors", ig_text_json(a->tensors), &second);
+    if (noted == INGOT_OK) noted = ig_receipt_end(r, &second);
+    if (noted == INGOT_OK && s->report)
+        json_object_set_new(s->report, "receipt", ig_text_json(r->file));
+    if (noted != INGOT_OK && status == INGOT_OK) {
+        *e = second;
+        return noted;
+    }
+    if (noted != INGOT_OK) ig_cli_notice(s->cli, "no receipt: %s", second.message);
+    return status;
+}
+
+/* Around the load, for its receipt. */
+static ingot_status load_with_receipt(struct session *s, struct args *a, const char *model,
+                                      struct ingot_loader_options *l, ingot_error *e)
+{
+    struct ig_receipt r;
+    if (!a->receipt.file) return load(s, a, model, l, e);
+    return_if_error(begin_receipt(s->cli, a, &r, e));
+    s->receipt = &r;
+    const ingot_status status = end_receipt(s, a, load(s, a, model, l, e), e);
+    ig_receipt_free(&r);
+    s->receipt = NULL;
+    return status;
+}
+
 int ig_cmd_load(int argc, char **argv)
 {
-    struct args a = {.verify = "full", .engine = "auto", .repeat = 1};
+    const char **given = ig_array((size_t)argc, sizeof *given); /* parsing sorts argv */
+    if (!given) ig_cli_no_memory();
+    memcpy(given, argv, (size_t)argc * sizeof *given);
+    struct args a = {.verify = "full",
+                     .engine = "auto",
+                     .repeat = 1,
+                     .passphrase_fd = UINT64_MAX,
+                     .receipt = {.arguments = given, .narguments = (size_t)argc}};
     struct ingot_loader_options l = {.size = sizeof l};
     const struct ig_opt opts[] = {
         {"device", 'd', IG_OPT_TEXT, &a.device},
@@ -166,16 +239,23 @@ int ig_cmd_load(int argc, char **argv)
         {"repeat", 0, IG_OPT_COUNT, &a.repeat},
         {"drop-cache", 0, IG_OPT_FLAG, &a.drop},
         {"limit-memory", 0, IG_OPT_COUNT, &a.memory},
+        {"receipt", 0, IG_OPT_TEXT, &a.receipt.file},
+        {"receipt-key", 0, IG_OPT_TEXT, &a.receipt.key},
+        {"passphrase-fd", 0, IG_OPT_COUNT, &a.passphrase_fd},
+        {"nonce", 0, IG_OPT_TEXT, &a.receipt.nonce},
+        {"input", 0, IG_OPT_LIST, &a.inputs},
         IG_OPT_END,
     };
-    struct ig_cli cli = {.usage = "[-d DEVICE] [--verify LEVEL] [-t NAMES | --rank R/N] MODEL"};
+    struct ig_cli cli = {.usage = "[-d DEVICE] [--verify LEVEL] [-t NAMES | --rank R/N] [--receipt "
+                                  "FILE [--receipt-key KEY]] MODEL"};
     struct session s = {.cli = &cli, .options = {.size = sizeof s.options}};
     int code = ig_cli_parse(&cli, argc, argv, opts, 1, 1);
     if (code < 0) code = read_args(&cli, &a, &l, &s.options);
     if (code < 0) {
         ingot_error e = {0};
         s.drop = a.drop;
-        const ingot_status status = load(&s, &a, cli.argv[0], &l, &e);
+        s.model = cli.argv[0];
+        const ingot_status status = load_with_receipt(&s, &a, cli.argv[0], &l, &e);
         ingot_pack_close(s.pack);
         ingot_loader_close(s.loader);
         if (status == INGOT_OK) {
@@ -186,6 +266,7 @@ int ig_cmd_load(int argc, char **argv)
             code = ig_cli_fail(&cli, &e);
         }
     }
+    free(given);
     free(a.names);
     free(a.list);
     return code;

@@ -155,4 +155,5 @@ void ig_load_print(const struct ig_cli *c, const json_t *r)
            text(r, "device_name"), text(r, "digest"));
     print_checked(r, l);
     print_load(r, l, json_array_size(loads));
+    if (*text(r, "receipt")) printf("  receipt %s\n", text(r, "receipt"));
 }

@@ -8,8 +8,6 @@
 #include <limits.h>
 #include <string.h>
 
-#define PASSPHRASE_VARIABLE "INGOT_KEY_PASSPHRASE"
-
 static void print_signed(const struct ig_cli *cli, const json_t *r)
 {
     const char *bundle = json_string_value(json_object_get(r, "bundle"));
@@ -31,8 +29,8 @@ int ig_cmd_sign(int argc, char **argv)
     const char *expect = NULL;
     uint64_t threads = 0, fd = UINT64_MAX;
     struct ig_verify v = {.level = IG_LEVEL_FULL};
-    struct ig_signing job = {.verify = &v,
-                             .passphrase = {.name = PASSPHRASE_VARIABLE, .fd = -1, .prompt = true}};
+    struct ig_signing job = {
+        .verify = &v, .passphrase = {.name = IG_PASSPHRASE_VARIABLE, .fd = -1, .prompt = true}};
     const struct ig_opt opts[] = {
         {"key", 0, IG_OPT_TEXT, &job.key},
         {"certificate", 0, IG_OPT_TEXT, &job.certificate},

@@ -2,6 +2,7 @@
 /* ingot verify: see ingot-verify(1). */
 #include "base/cli.h"
 #include "base/cmds.h"
+#include "verify/receipt.h"
 #include "verify/report.h"
 #include "verify/verify.h"
 
@@ -39,6 +40,30 @@ static int check_signature(const struct ig_cli *cli, struct sig_options *o)
     return -1;
 }
 
+static void print_receipt(const struct ig_cli *cli, const json_t *r)
+{
+    (void)cli;
+    ig_receipt_print(r);
+}
+
+static int verify_receipt(const struct ig_cli *cli, struct ig_receipt_check *job,
+                          struct sig_options *o)
+{
+    job->signer = o->sig;
+    const bool asked = o->sig.key || o->sig.roots.file || o->sig.roots.system;
+    const int wrong = asked ? ig_signature_usage(cli, &job->signer, o->at) : -1;
+    if (wrong >= 0) return wrong;
+    ingot_error e = {0};
+    struct ig_store store;
+    json_t *report = NULL;
+    if (ig_store_open(cli->store, false, &store, &e) != INGOT_OK) return ig_cli_fail(cli, &e);
+    const ingot_status status = ig_receipt_verify(&store, job, &report, &e);
+    ig_store_close(&store);
+    if (status != INGOT_OK) return ig_cli_fail(cli, &e);
+    const int code = json_is_true(json_object_get(report, "ok")) ? 0 : 1;
+    return ig_cli_report(cli, report, print_receipt, code);
+}
+
 int ig_cmd_verify(int argc, char **argv)
 {
     bool quick = false, fast = false, all = false;
@@ -46,6 +71,7 @@ int ig_cmd_verify(int argc, char **argv)
     const char *expect = NULL;
     struct ig_verify v = {.level = IG_LEVEL_FULL};
     struct sig_options sig = {.at = NULL};
+    struct ig_receipt_check receipt = {.file = NULL};
     const struct ig_opt opts[] = {
         {"quick", 0, IG_OPT_FLAG, &quick},
         {"fast", 0, IG_OPT_FLAG, &fast},
@@ -63,12 +89,25 @@ int ig_cmd_verify(int argc, char **argv)
         {"at", 0, IG_OPT_TEXT, &sig.at},
         {"tsa-roots", 0, IG_OPT_TEXT, &sig.sig.tsa_roots},
         {"allow-unheld", 0, IG_OPT_LIST, &sig.unheld},
+        {"receipt", 0, IG_OPT_TEXT, &receipt.file},
+        {"allow-unsigned", 0, IG_OPT_FLAG, &receipt.allow_unsigned},
+        {"output", 0, IG_OPT_TEXT, &receipt.output},
+        {"nonce", 0, IG_OPT_TEXT, &receipt.nonce},
         IG_OPT_END,
     };
     struct ig_cli cli = {.usage = "[--quick|--fast] [--source DIR] [--reproduce] [--expect "
-                                  "DIGEST] [--signature BUNDLE --key PUBLIC] MODEL | --all"};
+                                  "DIGEST] [--signature BUNDLE --key PUBLIC] MODEL | --all | "
+                                  "--receipt FILE --key PUBLIC"};
     const int stop = ig_cli_parse(&cli, argc, argv, opts, 0, 1);
     if (stop >= 0) return stop;
+    if (receipt.file) {
+        if (all || cli.argc || expect || v.source || v.reproduce || sig.sig.bundle || quick || fast)
+            return ig_cli_usage(&cli, "--receipt FILE takes no MODEL, and only the options of "
+                                      "signatures, --allow-unsigned, --output and --nonce");
+        return verify_receipt(&cli, &receipt, &sig);
+    }
+    if (receipt.allow_unsigned || receipt.output || receipt.nonce)
+        return ig_cli_usage(&cli, "--allow-unsigned, --output and --nonce need --receipt FILE");
     if (all == (cli.argc == 1)) return ig_cli_usage(&cli, "give one MODEL, or --all");
     if (quick && fast) return ig_cli_usage(&cli, "--quick and --fast exclude each other");
     if (all && (expect || v.source || sig.sig.bundle || v.reproduce))

@@ -27,15 +27,18 @@ ingot_status ig_pin_check(const struct ig_store *s, const char *folder, const ch
 /* pin_input.c: an input of a command, "pin:NAME/path" or a file. */
 struct ig_input {
     char *what; /* as a record names it: the argument, printable */
-    char *data; /* NUL-terminated */
-    size_t n;
+    char *data; /* NUL-terminated; NULL when it was only hashed */
+    uint64_t bytes;
     bool pinned;
-    uint8_t sha256[IG_HASH], set[IG_HASH]; /* of the bytes in `data`; digest of the set */
+    uint8_t sha256[IG_HASH], set[IG_HASH]; /* of the bytes; digest of the set */
 };
 /* What is in `data` is what was hashed.  A pinned file must have the hash that its set's digest
  * vouches for: INGOT_ERR_CHECK.  More than `most` bytes: INGOT_ERR_INPUT. */
 ingot_status ig_input_read(const struct ig_store *s, const char *arg, size_t most,
                            struct ig_input *out, ingot_error *e);
+/* The same without keeping the bytes, of which there may be any number. */
+ingot_status ig_input_hash(const struct ig_store *s, const char *arg, struct ig_input *out,
+                           ingot_error *e);
 void ig_input_free(struct ig_input *in);
 
 /* The files that paths stand for, ascending by name; the caller frees with ig_src_list_free. */

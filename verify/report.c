@@ -107,6 +107,13 @@ static void print_signature(const json_t *s)
     if (*text(s, "log")) printf("  %s\n", text(s, "log"));
 }
 
+void ig_verify_print_findings(const json_t *bad)
+{
+    size_t i;
+    json_t *b;
+    json_array_foreach(bad, i, b) print_finding(b);
+}
+
 void ig_verify_print(const json_t *m)
 {
     static const struct {
@@ -123,9 +130,7 @@ void ig_verify_print(const json_t *m)
            text(m, "digest"));
     print_work(m, level);
     print_signature(json_object_get(m, "signature"));
-    size_t i;
-    json_t *b;
-    json_array_foreach(json_object_get(m, "bad"), i, b) print_finding(b);
+    ig_verify_print_findings(json_object_get(m, "bad"));
     if (number(m, "bad_left_out"))
         printf("  and %llu more\n", (unsigned long long)number(m, "bad_left_out"));
 }

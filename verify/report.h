@@ -8,6 +8,9 @@
 
 /* One model's report of ig_verify_pack, for people. */
 void ig_verify_print(const json_t *model);
+/* receipt_print.c: the report of ig_receipt_verify, for people. */
+void ig_receipt_print(const json_t *report);
+void ig_verify_print_findings(const json_t *bad); /* a list of "bad", a line each */
 /* A whole digest: 64 lower-case hex digits, with or without "fsverity-sha256:". */
 bool ig_verify_digest(const char *text, uint8_t out[IG_HASH]);
 /* sig_options.c: key, roots and times as given belong together; `at` becomes s->at.  -1: fine,

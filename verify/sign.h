@@ -18,6 +18,7 @@
 
 #define IG_BUNDLE_MOST    ((size_t)64 << 20) /* bytes of a bundle file */
 #define IG_BUNDLE_TYPE    "application/vnd.dev.sigstore.bundle.v0.3+json"
+#define IG_STATEMENT_TYPE "https://in-toto.io/Statement/v1"
 #define IG_INTOTO_TYPE    "application/vnd.in-toto+json"
 #define IG_CHAIN_MOST     16u /* certificates or timestamps in one bundle */
 #define IG_SIGNATURE_MOST 256u
@@ -39,6 +40,7 @@ struct ig_key {
     const EVP_MD *md;
     char hint[2 * IG_HASH + 1]; /* SHA-256 of the PEM text of its SubjectPublicKeyInfo */
 };
+#define IG_PASSPHRASE_VARIABLE "INGOT_KEY_PASSPHRASE"
 /* Where the passphrase of an encrypted key comes from. */
 struct ig_passphrase {
     int fd;           /* read to the end of its first line; -1: none */

@@ -83,34 +83,53 @@ static void judge_time(struct check *c, const struct ig_signed *s)
     bad(c, text);
 }
 
-static ingot_status judge(struct check *c, struct ig_signed *s, ingot_error *e)
+static ingot_status judge(struct check *c, struct ig_signed *s, bool *genuine, ingot_error *e)
 {
-    bool good;
     const struct ig_bytes *p = &s->bundle.payload;
     return_if_error(take_signer(c, s, e));
-    return_if_error(ig_dsse_verify(&s->key, p->data, p->n, &s->bundle.sig, &good, e));
-    if (!good) {
+    return_if_error(ig_dsse_verify(&s->key, p->data, p->n, &s->bundle.sig, genuine, e));
+    if (!*genuine) {
         bad(c, "is not over this statement, or not by this key");
         return INGOT_OK;
     }
     return_if_error(find_time(s, e));
     judge_time(c, s);
-    return ig_statement_parse((const char *)p->data, p->n, s->path, &s->statement, e);
+    return INGOT_OK;
 }
 
-ingot_status ig_signed_open(struct check *c, const char *pack, struct ig_signed *s, ingot_error *e)
+/* *genuine: made by that key; there may still be findings about whose it is. */
+static ingot_status open_envelope(struct check *c, const char *pack, struct ig_signed *s,
+                                  bool *genuine, ingot_error *e)
 {
+    *genuine = false;
     *s = (struct ig_signed){.job = c->v->signature, .how = ""};
     return_if_error(find_bundle(pack, s->job->bundle, &s->path, e));
     return_if_error(ig_bundle_read(s->path, &s->bundle, e));
     return_if_error(check_flow(s, e));
-    const ingot_status status = judge(c, s, e);
-    if (status == INGOT_ERR_CHECK) { /* no trusted root, no timestamp: the answer, not a failure */
-        bad(c, e->message);
-        return INGOT_OK;
-    }
-    s->good = status == INGOT_OK && s->statement.nresources > 0 && !ig_check_failed(c);
-    return status;
+    const ingot_status status = judge(c, s, genuine, e);
+    if (status != INGOT_ERR_CHECK) return status;
+    bad(c, e->message); /* no trusted root, no timestamp: the answer, not a failure */
+    *genuine = false;
+    return INGOT_OK;
+}
+
+ingot_status ig_signed_envelope(struct check *c, const char *pack, struct ig_signed *s,
+                                bool *sealed, ingot_error *e)
+{
+    return_if_error(open_envelope(c, pack, s, sealed, e));
+    s->good = *sealed = *sealed && !ig_check_failed(c);
+    return INGOT_OK;
+}
+
+ingot_status ig_signed_open(struct check *c, const char *pack, struct ig_signed *s, ingot_error *e)
+{
+    bool genuine;
+    return_if_error(open_envelope(c, pack, s, &genuine, e));
+    if (!genuine) return INGOT_OK;
+    const struct ig_bytes *p = &s->bundle.payload;
+    return_if_error(ig_statement_parse((const char *)p->data, p->n, s->path, &s->statement, e));
+    s->good = s->statement.nresources > 0 && !ig_check_failed(c);
+    return INGOT_OK;
 }
 
 void ig_signed_close(struct ig_signed *s)

@@ -18,8 +18,12 @@ struct ig_signed {
     const char *how; /* we know it */
     bool good;       /* signature and signer; else a finding says what is not */
 };
-/* Read the bundle and judge signature and signer; what is wrong with them is a finding.  Reads
- * nothing of the pack: `pack` only says where bundles are kept. */
+/* Read the bundle and judge signature and signer: *sealed tells whether its payload may be
+ * believed; if not a finding says why.  The payload is not parsed. */
+ingot_status ig_signed_envelope(struct check *c, const char *pack, struct ig_signed *s,
+                                bool *sealed, ingot_error *e);
+/* The same for a signature over files, with its statement; what is wrong with them is a finding.
+ * Reads nothing of the pack: `pack` only says where bundles are kept. */
 ingot_status ig_signed_open(struct check *c, const char *pack, struct ig_signed *s, ingot_error *e);
 /* Hold the pack, checked by now, to what is signed. */
 ingot_status ig_signed_check(struct check *c, struct ig_signed *s, json_t *report, ingot_error *e);

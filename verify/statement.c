@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATEMENT_TYPE "https://in-toto.io/Statement/v1"
 #define PREDICATE_TYPE "https://model_signing/signature/v1.0"
 #define PREDICATE_V02  "https://model_signing/Digests/v0.1"
 #define PACK_PREFIX    "fsverity-sha256:"
@@ -185,7 +184,7 @@ static ingot_status parse(const char *path, struct ig_statement *s, ingot_error 
     const char *type;
     json_t *predicate, *subject;
     if (!json_is_object(s->json)) return ig_field_bad(&at, "", e, "expected a JSON object");
-    return_if_error(ig_field_is(&at, s->json, "_type", STATEMENT_TYPE, e));
+    return_if_error(ig_field_is(&at, s->json, "_type", IG_STATEMENT_TYPE, e));
     return_if_error(ig_field_text(&at, s->json, "predicateType", &type, e));
     if (strcmp(type, PREDICATE_V02) == 0)
         return unsupported(&at, "predicateType", type, PREDICATE_TYPE, e);
@@ -234,9 +233,9 @@ ingot_status ig_statement_write(const char *subject, const struct ig_resource *r
     root_of(resources, n, root);
     /* What model_signing never looks at is written down as left out. */
     json_t *o = json_pack("{s:s,s:[{s:s,s:{s:o}}],s:s,s:{s:{s:s,s:s,s:b,s:[ssss]},s:o,s:O?}}",
-                          "_type", STATEMENT_TYPE, "subject", "name", subject, "digest", "sha256",
-                          ig_digest_json("", root), "predicateType", PREDICATE_TYPE, "predicate",
-                          "serialization", "method", "files", "hash_type", "sha256",
+                          "_type", IG_STATEMENT_TYPE, "subject", "name", subject, "digest",
+                          "sha256", ig_digest_json("", root), "predicateType", PREDICATE_TYPE,
+                          "predicate", "serialization", "method", "files", "hash_type", "sha256",
                           "allow_symlinks", 0, "ignore_paths", ".git", ".gitattributes", ".github",
                           ".gitignore", "resources", resources_json(resources, n), "ingot", claims);
     if (!o) return ig_no_memory(e);

@@ -120,7 +120,7 @@ EOF
     run --separate-stderr "$INGOT" verify set
     [ "$status" -eq 1 ]
     [[ $output == *"blob"*"a.txt"* ]]
-    reject 1 "a.txt" -- ingot export set out
+    reject 3 "a.txt" -- ingot export set out
 }
 
 @test "pin: larger than a model's small files may be" {
