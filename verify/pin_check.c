@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is a folder still what was pinned?  Its files are read; of the set only what its digest proves.
- */
+/* Is a folder still what was pinned?  The set's own hashes are believed once its digest has proven
+ * them. */
 #include "verify/pin.h"
 
 #include "base/pipe.h"

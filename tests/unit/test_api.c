@@ -152,6 +152,53 @@ static void test_export_writes_the_files_back(void **state)
     assert_int_equal(st.st_size, original.st_size);
 }
 
+static void test_receipt_of_a_load(void **state)
+{
+    char file[80], *report = NULL;
+    ingot_error e;
+    ingot_pack *p = NULL;
+    ingot_loader *loader = NULL;
+    ingot_load *load = NULL;
+    ingot_receipt *r = NULL;
+    const char *const arguments[] = {"test", "--of", "receipts"};
+    const ingot_loader_options where = {.size = sizeof where, .device = "host"};
+    const ingot_load_options what = {.size = sizeof what};
+    (void)state;
+    snprintf(file, sizeof file, "%s/receipt.json", top);
+    const ingot_receipt_options o = {
+        .size = sizeof o, .file = file, .nonce = "n-1", .arguments = arguments, .narguments = 3};
+    assert_int_equal(ingot_receipt_begin(store, "test", &o, &r, &e), INGOT_OK);
+    assert_int_equal(ingot_loader_open(&where, &loader, &e), INGOT_OK);
+    assert_int_equal(ingot_pack_open(store, "phi3-pocket", &p, &e), INGOT_OK);
+    assert_int_equal(ingot_load_start(loader, p, &what, &load, &e), INGOT_OK);
+    assert_int_equal(ingot_load_wait(load, &e), INGOT_OK);
+    assert_int_equal(ingot_receipt_load(r, "phi3-pocket", load, &e), INGOT_OK);
+    assert_int_equal(ingot_receipt_setting(r, "temperature", "0", &e), INGOT_OK);
+    assert_int_equal(ingot_receipt_output(r, "answer", "Paris\n", 6, &e), INGOT_OK);
+    assert_int_equal(access(file, F_OK), -1); /* nothing before the end */
+    assert_int_equal(ingot_receipt_end(r, &e), INGOT_OK);
+    ingot_receipt_free(r);
+    assert_int_equal(ingot_receipt_verify(store, file, NULL, NULL, &report, &e), INGOT_OK);
+    assert_non_null(strstr(report, "\"word\":\"consistent\""));
+    assert_non_null(strstr(report, "\"arguments\":[\"test\",\"--of\",\"receipts\"]"));
+    assert_non_null(strstr(report, "\"temperature\":\"0\""));
+    assert_non_null(strstr(report, "\"verdict\":\"proven\""));
+    /* Linked with the shared library, which is hashed apart from the program. */
+    const char *library = strstr(report, "\"library\":{");
+    assert_non_null(library);
+    assert_non_null(strstr(library, "\"name\":\"libingot.so"));
+    assert_null(strstr(library, "\"sha256\":null"));
+    ingot_free(report);
+    /* What came out is neither an empty file nor there twice. */
+    assert_int_equal(ingot_receipt_verify(store, file, NULL, "/dev/null", NULL, &e),
+                     INGOT_ERR_CHECK);
+    assert_int_equal(ingot_receipt_begin(store, "test", &o, &r, &e), INGOT_ERR_EXISTS);
+    assert_null(r);
+    ingot_load_release(load);
+    ingot_loader_close(loader);
+    ingot_pack_close(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +207,7 @@ int main(void)
         cmocka_unit_test(test_C08_byte_flipped_after_open_is_caught),
         cmocka_unit_test(test_unknown_model_and_bad_source),
         cmocka_unit_test(test_export_writes_the_files_back),
+        cmocka_unit_test(test_receipt_of_a_load),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
