@@ -52,8 +52,8 @@ static ingot_status tensors(const struct ig_pack *p, uint32_t source, const stru
     return status;
 }
 
-ingot_status ig_rebuild_source(const struct ig_pack *p, uint32_t source, ig_sink *sink,
-                               void *ctx, ingot_error *e)
+ingot_status ig_rebuild_source(const struct ig_pack *p, uint32_t source, ig_sink *sink, void *ctx,
+                               ingot_error *e)
 {
     const struct ig_source *s = &p->sources[source];
     const uint32_t blob = ig_pack_find_blob(p, s->name, IG_BLOB_HEADER);
@@ -181,8 +181,8 @@ static ingot_status rows_of(const struct ig_pack *p, uint32_t source, uint32_t *
     return INGOT_OK;
 }
 
-ingot_status ig_rebuild_export(const struct ig_pack *p, uint32_t source, ig_sink *sink,
-                               void *ctx, ingot_error *e)
+ingot_status ig_rebuild_export(const struct ig_pack *p, uint32_t source, ig_sink *sink, void *ctx,
+                               ingot_error *e)
 {
     uint32_t *rows = NULL, n;
     if (source != IG_NONE && !ig_pack_is_derived(p))

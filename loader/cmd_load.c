@@ -221,8 +221,10 @@ static ingot_status load_with_receipt(struct session *s, struct args *a, const c
 int ig_cmd_load(int argc, char **argv)
 {
     const char **given = ig_array((size_t)argc, sizeof *given); /* parsing sorts argv */
-    if (!given) ig_cli_no_memory();
-    memcpy(given, argv, (size_t)argc * sizeof *given);
+    if (given)
+        memcpy(given, argv, (size_t)argc * sizeof *given);
+    else
+        ig_cli_no_memory();
     struct args a = {.verify = "full",
                      .engine = "auto",
                      .repeat = 1,

@@ -196,7 +196,7 @@ assert (r["signature"], r["word"], r["model"]["present"], r["ok"]) == ("good", "
     receipt fd.json --receipt-key locked.pem --passphrase-fd 5
     check fd.json --key key.pub
     [ "$status" -eq 0 ]
-    ! of env.json s | grep -q sesame
+    [[ $(of env.json s) != *sesame* ]]
     run --separate-stderr env INGOT_KEY_PASSPHRASE=wrong "$INGOT" load -d host --receipt r --receipt-key locked.pem pocket
     [ "$status" -eq 3 ]
     [ ! -e r ]
