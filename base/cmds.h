@@ -13,6 +13,7 @@ int ig_cmd_verify(int argc, char **argv); /* verify/ */
 int ig_cmd_sign(int argc, char **argv);
 int ig_cmd_lineage(int argc, char **argv);
 int ig_cmd_pin(int argc, char **argv);
+int ig_cmd_manifest(int argc, char **argv);
 
 int ig_cmd_ls(int argc, char **argv); /* store/ */
 int ig_cmd_find(int argc, char **argv);

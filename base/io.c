@@ -226,8 +226,12 @@ ingot_status ig_write_new(const char *path, mode_t mode, const void *data, size_
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0) {
-        ig_fail_sys(e, errno, "%s: cannot create", ig_esc(path, strlen(path)).s);
-        return ig_at(e, path, NULL, 0);
+        const struct ig_esc shown = ig_esc(path, strlen(path));
+        const ingot_status status =
+            errno == EEXIST ? ig_fail(e, INGOT_ERR_EXISTS, "%s: exists already", shown.s)
+                            : ig_fail_sys(e, errno, "%s: cannot create", shown.s);
+        ig_at(e, path, NULL, 0);
+        return status;
     }
     ingot_status status = ig_pwrite(fd, path, data, n, 0, e);
     if (status == INGOT_OK) status = ig_fsync(fd, path, e);

@@ -21,6 +21,7 @@ const struct ig_cmd ig_cmds[] = {
     {"verify", "prove that packs hold what they should", ig_cmd_verify},
     {"sign", "sign a model for OpenSSF Model Signing", ig_cmd_sign},
     {"lineage", "show what a model was made from, down to files", ig_cmd_lineage},
+    {"manifest", "list the files of a model for other tools", ig_cmd_manifest},
     {"show", "describe a pack: tensors, scales, files, config", ig_cmd_show},
     {"ls", "list the models of the store", ig_cmd_ls},
     {"find", "find models by tensor name, digest or file hash", ig_cmd_find},

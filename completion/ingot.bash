@@ -17,6 +17,7 @@ _ingot_options()
     pin) echo "--name --force --attribution --license --check --threads" ;;
     sign) echo "--key --certificate --chain --passphrase-fd --output --expect --threads" ;;
     lineage) echo "--key --certificate-chain --system-roots --at --tsa-roots" ;;
+    manifest) echo "--format --hash --output --threads" ;;
     show) echo "--tensors --scales --config --null" ;;
     ls) echo "--long --null" ;;
     find) echo "--tensor --digest --sha256 --null" ;;
@@ -46,7 +47,7 @@ _ingot()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     local cmd=${COMP_WORDS[1]}
-    local cmds="convert export pin verify sign lineage show ls find load tag rm gc reindex devices help"
+    local cmds="convert export pin verify sign lineage manifest show ls find load tag rm gc reindex devices help"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
         mapfile -t COMPREPLY < <(compgen -W "$cmds --help --version" -- "$cur")
@@ -59,6 +60,10 @@ _ingot()
         ;;
     --verify)
         mapfile -t COMPREPLY < <(compgen -W "full fast off" -- "$cur")
+        return
+        ;;
+    --format)
+        mapfile -t COMPREPLY < <(compgen -W "sha256sum oms modelpack slsa" -- "$cur")
         return
         ;;
     --engine)
@@ -85,7 +90,7 @@ _ingot()
     case $cmd in
     help) mapfile -t COMPREPLY < <(compgen -W "$cmds pack store" -- "$cur") ;;
     convert | pin) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-    export | verify | sign | lineage | show | load | tag | rm)
+    export | verify | sign | lineage | manifest | show | load | tag | rm)
         mapfile -t COMPREPLY < <(
             compgen -W "$(_ingot_names)" -- "$cur"
             compgen -f -- "$cur"

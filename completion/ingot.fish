@@ -20,6 +20,7 @@ complete -c ingot -n __fish_use_subcommand -a pin -d 'Keep evaluation inputs as 
 complete -c ingot -n __fish_use_subcommand -a verify -d 'Prove that packs hold what they should'
 complete -c ingot -n __fish_use_subcommand -a sign -d 'Sign a model for OpenSSF Model Signing'
 complete -c ingot -n __fish_use_subcommand -a lineage -d 'Show what a model was made from'
+complete -c ingot -n __fish_use_subcommand -a manifest -d 'List the files for other tools'
 complete -c ingot -n __fish_use_subcommand -a show -d 'Describe a pack'
 complete -c ingot -n __fish_use_subcommand -a ls -d 'List the models of the store'
 complete -c ingot -n __fish_use_subcommand -a find -d 'Find models by tensor or file'
@@ -51,7 +52,7 @@ complete -c ingot -n "$for convert" -l no-config -d 'Accept a folder without con
 complete -c ingot -n "$for convert" -l threads -x -d 'Threads to use'
 complete -c ingot -n "$for convert" -l fsverity -d 'Enable fs-verity on the pack'
 
-complete -c ingot -n "$for export verify sign lineage show load tag rm" -F -a '(__ingot_names)'
+complete -c ingot -n "$for export verify sign lineage manifest show load tag rm" -F -a '(__ingot_names)'
 complete -c ingot -n "$for export" -l safetensors -r -F -d 'One merged file'
 complete -c ingot -n "$for export" -l threads -x -d 'Threads to use'
 
@@ -71,6 +72,10 @@ complete -c ingot -n "$for verify lineage" -l system-roots -d 'Trust the roots o
 complete -c ingot -n "$for verify lineage" -l at -x -d 'Time to judge certificates at'
 complete -c ingot -n "$for verify lineage" -l tsa-roots -rF -d 'Roots of time-stamping authorities'
 complete -c ingot -n "$for verify" -l allow-unheld -x -d 'Signed files that may be missing'
+complete -c ingot -n "$for manifest" -l format -xa 'sha256sum oms modelpack slsa' -d 'Which list'
+complete -c ingot -n "$for manifest" -l hash -d 'Hash the files from the pack'
+complete -c ingot -n "$for manifest" -s o -l output -rF -d 'New file'
+complete -c ingot -n "$for manifest" -l threads -x -d 'Threads to use'
 complete -c ingot -n "$for pin" -F
 complete -c ingot -n "$for pin" -s n -l name -x -d 'Name in the store'
 complete -c ingot -n "$for pin" -s f -l force -d 'Let the name stand for the new set'
@@ -115,4 +120,4 @@ complete -c ingot -n "$for verify" -l output -rF -d 'What must have come out'
 complete -c ingot -n "$for verify" -l nonce -x -d 'That it must have'
 complete -c ingot -n "$for gc" -s n -l dry-run -d 'Only say what would go'
 complete -c ingot -n "$for gc" -l all-ages -d 'Young packs too'
-complete -c ingot -n "$for help" -a 'convert export pin verify sign lineage show ls find load tag rm gc reindex devices pack store'
+complete -c ingot -n "$for help" -a 'convert export pin verify sign lineage manifest show ls find load tag rm gc reindex devices pack store'

@@ -26,6 +26,12 @@ ingot_status ig_files_hash(const struct ig_pack *p, struct ig_files *f, unsigned
 struct ig_file *ig_files_find(const struct ig_files *f, const char *name);
 /* .git and the like: model_signing never looks at them, whatever is signed. */
 bool ig_never_signed(const char *name);
+/* files_statement.c: hashed files as the in-toto statement that is signed; claims (or NULL;
+ * borrowed) become predicate.ingot.  Caller frees *text. */
+ingot_status ig_files_statement(const struct ig_files *f, const char *name, json_t *claims,
+                                char **text, size_t *len, ingot_error *e);
+/* What a signer says of the pack itself; NULL: no memory. */
+json_t *ig_signing_claims(const struct ig_pack *p, const uint8_t digest[IG_HASH]);
 void ig_files_free(struct ig_files *f);
 
 #endif

@@ -8,14 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static json_t *claims_of(const struct ig_pack *p, const uint8_t digest[IG_HASH])
-{
-    return json_pack("{s:i,s:o,s:o,s:O?}", "v", 1, "pack",
-                     ig_digest_json("fsverity-sha256:", digest), "content",
-                     ig_digest_json("ingot-content-v1:", p->content), "derivation",
-                     json_object_get(p->manifest, "derivation"));
-}
-
 /* Tables that the digest vouches for. */
 static ingot_status make_claims(const struct ig_ref *ref, const uint8_t digest[IG_HASH],
                                 json_t **claims, ingot_error *e)
@@ -23,7 +15,7 @@ static ingot_status make_claims(const struct ig_ref *ref, const uint8_t digest[I
     struct ig_pack p = {.fd = -1};
     return_if_error(ig_pack_open(ref->path, &p, e));
     ingot_status status = ig_pack_prove(&p, digest, e);
-    if (status == INGOT_OK && !(*claims = claims_of(&p, digest))) status = ig_no_memory(e);
+    if (status == INGOT_OK && !(*claims = ig_signing_claims(&p, digest))) status = ig_no_memory(e);
     ig_pack_close(&p);
     return status;
 }
@@ -32,21 +24,10 @@ static ingot_status make_statement(const struct ig_ref *ref, const struct ig_fil
                                    json_t *claims, struct ig_bytes *payload, ingot_error *e)
 {
     const char *slash = ref->name ? strrchr(ref->name, '/') : NULL;
-    struct ig_resource *r = ig_array(f->n, sizeof *r);
-    size_t n = 0;
+    const char *name = slash ? slash + 1 : ref->name ? ref->name : "model";
     char *text = NULL;
-    if (!r) return ig_no_memory(e);
-    for (size_t i = 0; i < f->n; i++) {
-        if (ig_never_signed(f->list[i].name)) continue;
-        r[n].name = f->list[i].name;
-        memcpy(r[n++].sha256, f->list[i].sha256, IG_HASH);
-    }
-    const ingot_status status = ig_statement_write(slash       ? slash + 1
-                                                   : ref->name ? ref->name
-                                                               : "model",
-                                                   r, n, claims, &text, &payload->n, e);
+    const ingot_status status = ig_files_statement(f, name, claims, &text, &payload->n, e);
     payload->data = (uint8_t *)text;
-    free(r);
     return status;
 }
 

@@ -20,7 +20,7 @@ setup() {
     run --separate-stderr "$INGOT" --help
     [ "$status" -eq 0 ]
     [ -z "$stderr" ]
-    for cmd in convert export pin verify sign lineage show ls find load tag rm gc reindex devices; do
+    for cmd in convert export pin verify sign lineage manifest show ls find load tag rm gc reindex devices; do
         [[ $output == *"  $cmd "* ]]
     done
 }
@@ -71,7 +71,7 @@ setup() {
 }
 
 @test "main: every command has a usage line and refuses an unknown option, exit 2" {
-    for cmd in convert export pin verify sign lineage show ls find load tag rm gc reindex devices; do
+    for cmd in convert export pin verify sign lineage manifest show ls find load tag rm gc reindex devices; do
         run --separate-stderr "$INGOT" "$cmd" --no-such-option
         [ "$status" -eq 2 ]
         [ "${stderr_lines[0]}" = "ingot $cmd: unknown option '--no-such-option'" ]

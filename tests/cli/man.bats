@@ -161,6 +161,10 @@ PY
     run_examples ingot-lineage.1
 }
 
+@test "man: examples of manifest" {
+    run_examples ingot-manifest.1
+}
+
 @test "man: examples of pin" {
     run_examples ingot-pin.1
 }
