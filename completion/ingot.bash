@@ -10,7 +10,7 @@ _ingot_options()
         ;;
     export) echo "--safetensors --threads" ;;
     verify)
-        echo "--quick --fast --source --reproduce --expect --self --strict --threads --all --signature --key
+        echo "--quick --fast --source --reproduce --trust-stamp --expect --self --strict --threads --all --signature --key
             --certificate-chain --system-roots --at --tsa-roots --allow-unheld --receipt
             --allow-unsigned --output --nonce"
         ;;

@@ -101,10 +101,10 @@ struct listing {
 
 enum ig_beside ig_store_beside(const char *name, uint8_t digest[IG_HASH])
 {
-    static const char *const suffixes[] = {PACK_SUFFIX, ".tree", ".origin.json", ".sigs"};
+    static const char *const suffixes[] = {PACK_SUFFIX, ".tree", ".origin.json", ".sigs", ".stamp"};
     if (strncmp(name, IG_TEMP_PREFIX, strlen(IG_TEMP_PREFIX)) == 0) return IG_BESIDE_TEMP;
     if (strlen(name) <= 2 * IG_HASH || !ig_unhex(digest, IG_HASH, name)) return IG_BESIDE_NONE;
-    for (int i = 0; i < 4; i++)
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++)
         if (strcmp(name + 2 * IG_HASH, suffixes[i]) == 0)
             return i ? IG_BESIDE_OTHER : IG_BESIDE_PACK;
     return IG_BESIDE_NONE;

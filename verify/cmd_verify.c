@@ -77,6 +77,7 @@ int ig_cmd_verify(int argc, char **argv)
         {"fast", 0, IG_OPT_FLAG, &fast},
         {"source", 0, IG_OPT_TEXT, &v.source},
         {"reproduce", 0, IG_OPT_FLAG, &v.reproduce},
+        {"trust-stamp", 0, IG_OPT_FLAG, &v.trust_stamp},
         {"expect", 0, IG_OPT_TEXT, &expect},
         {"self", 0, IG_OPT_FLAG, &v.self},
         {"strict", 0, IG_OPT_FLAG, &v.strict},
@@ -101,7 +102,8 @@ int ig_cmd_verify(int argc, char **argv)
     const int stop = ig_cli_parse(&cli, argc, argv, opts, 0, 1);
     if (stop >= 0) return stop;
     if (receipt.file) {
-        if (all || cli.argc || expect || v.source || v.reproduce || sig.sig.bundle || quick || fast)
+        if (all || cli.argc || expect || v.trust_stamp || v.source || v.reproduce ||
+            sig.sig.bundle || quick || fast)
             return ig_cli_usage(&cli, "--receipt FILE takes no MODEL, and only the options of "
                                       "signatures, --allow-unsigned, --output and --nonce");
         return verify_receipt(&cli, &receipt, &sig);
@@ -112,6 +114,8 @@ int ig_cmd_verify(int argc, char **argv)
     if (quick && fast) return ig_cli_usage(&cli, "--quick and --fast exclude each other");
     if (all && (expect || v.source || sig.sig.bundle || v.reproduce))
         return ig_cli_usage(&cli, "--all takes no --expect, --source, --signature or --reproduce");
+    if (v.trust_stamp && (quick || fast || v.source || v.reproduce || sig.sig.bundle))
+        return ig_cli_usage(&cli, "--trust-stamp is about full checks, and about nothing else");
     if (v.reproduce && (quick || fast))
         return ig_cli_usage(&cli, "--reproduce compares digests: not with --quick or --fast");
     const int wrong = check_signature(&cli, &sig);

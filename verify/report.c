@@ -51,6 +51,11 @@ static void print_work(const json_t *m, const char *level)
             ig_human(number(m, "bytes_checked")).s, tensors);
     else if (strcmp(level, "quick") == 0)
         printf("  structure and sizes only, 0 bytes hashed, 0 of %llu tensors\n", tensors);
+    else if (strcmp(level, "stamp") == 0)
+        printf("  not verified now: a stamp says that this file passed in full at %s and has not "
+               "changed since; 0 bytes hashed\n",
+               text(m, "stamp"));
+    if (*text(m, "remembered")) printf("  remembered: %s\n", text(m, "remembered"));
     if (*text(m, "kernel"))
         printf("  %s is enforced by the kernel on read (fs-verity), 0 bytes hashed for it\n",
                text(m, "kernel"));
@@ -118,10 +123,11 @@ void ig_verify_print(const json_t *m)
 {
     static const struct {
         const char *level, *word;
-    } good[] = {{"full", "verified"}, {"fast", "intact"}, {"quick", "well-formed"}};
+    } good[] = {
+        {"full", "verified"}, {"fast", "intact"}, {"quick", "well-formed"}, {"stamp", "trusted"}};
     const char *level = text(m, "level"), *word = "FAILED";
     const bool self = *text(m, "note") != '\0';
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
         if (json_is_true(json_object_get(m, "ok")) && strcmp(level, good[i].level) == 0)
             word = self && i == 0 ? "consistent" : good[i].word;
     const char *model = text(m, "model");

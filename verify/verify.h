@@ -39,6 +39,7 @@ struct ig_verify {
     const struct ig_signature *signature; /* or NULL */
     struct ig_files *files; /* or NULL: filled with the files of a pack that passed, hashed */
     bool self;              /* without an expected digest: say "consistent" instead of failing */
+    bool trust_stamp;       /* believe that a file which passed a full check still does */
     bool strict;            /* with --all: unknown files in the store are failures */
     unsigned threads;       /* 0: ig_cpus() */
     struct ig_progress progress;
@@ -48,6 +49,10 @@ struct ig_verify {
  * decrefs) has "model", "digest", "ok", "level", "bytes_hashed", "tensors_hashed", "bad". */
 ingot_status ig_verify_pack(const char *path, const char *label, const uint8_t *digest,
                             const struct ig_verify *v, json_t **report, ingot_error *e);
+/* remember.c: the same; with `trust_stamp` a file that has not changed since it passed is not read:
+ * then "level" is "stamp", and "stamp" says when that was. */
+ingot_status ig_verify_remembered(const char *path, const char *label, const uint8_t *digest,
+                                  const struct ig_verify *v, json_t **report, ingot_error *e);
 /* MODEL of a store, or with model NULL everything in it; *report: {"models", "ok", "warnings"}. */
 ingot_status ig_verify_store(const struct ig_store *s, const char *model, const struct ig_verify *v,
                              json_t **report, ingot_error *e);

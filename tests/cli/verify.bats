@@ -134,3 +134,63 @@ setup() {
         [ "$status" -eq 2 ] || flunk "'$args': $status"
     done
 }
+
+@test "verify: --trust-stamp believes a full check of the very same file, and says so" {
+    ingot convert -q -n s "$(model phi3-pocket)"
+    pack=$(echo "$INGOT_STORE"/packs/b377*.ingot)
+    run --separate-stderr "$INGOT" verify --trust-stamp s
+    [ "$status" -eq 0 ]
+    [[ $output == *"s: verified"*"remembered: no: it is too young"* ]]
+    [ ! -e "${pack%.ingot}.stamp" ]
+    sleep 3
+    run --separate-stderr "$INGOT" verify --trust-stamp s
+    [[ $output == *"s: verified"*"remembered: yes"* ]]
+    run --separate-stderr "$INGOT" verify --trust-stamp s
+    [ "$status" -eq 0 ]
+    [[ $output == *"s: trusted"*"not verified now: a stamp says"*"0 bytes hashed"* ]]
+    [[ $output != *"s: verified"* ]]
+    run --separate-stderr "$INGOT" verify --trust-stamp --all --strict
+    [ "$status" -eq 0 ] # the stamp belongs to the store
+    # Without the option nobody looks at it.
+    chmod u+w "$pack"
+    printf '\001' | dd of="$pack" bs=1 seek=300000 conv=notrunc status=none
+    run --separate-stderr "$INGOT" verify --trust-stamp s
+    [ "$status" -eq 1 ]
+    reject 1 "$pack" -- ingot load -d host s
+    # A change that takes back size and modification time shows in the change time.
+    ingot convert -q -n s "$(model phi3-pocket)"
+    sleep 3
+    ingot verify --trust-stamp s
+    run --separate-stderr "$INGOT" verify --trust-stamp s
+    [[ $output == *"s: trusted"* ]]
+    touch -r "$pack" times
+    chmod u+w "$pack"
+    printf '\001' | dd of="$pack" bs=1 seek=300000 conv=notrunc status=none
+    touch -r times "$pack"
+    run --separate-stderr "$INGOT" verify --trust-stamp s
+    [ "$status" -eq 1 ]
+    [[ $output == *FAILED* ]]
+}
+
+@test "verify: a stamp of another boot, another digest, or another file is none" {
+    ingot convert -q -n s "$(model phi3-pocket)"
+    pack=$(echo "$INGOT_STORE"/packs/b377*.ingot)
+    stamp=${pack%.ingot}.stamp
+    sleep 3
+    ingot verify -q --trust-stamp s
+    for edit in 's/"boot":"./"boot":"x/' 's/"inode":/"inode":1/' 's/"v":1/"v":2/' 's/sha256:./sha256:x/' 's/}$/,"more":1}/'; do
+        sed "$edit" "$stamp" >edited
+        ! cmp -s edited "$stamp" || flunk "$edit changes nothing"
+        mv "$stamp" kept
+        cp edited "$stamp"
+        run --separate-stderr "$INGOT" verify --trust-stamp s
+        [ "$status" -eq 0 ]
+        [[ $output == *"s: verified"* ]] || flunk "$edit"
+        mv -f kept "$stamp"
+    done
+    run --separate-stderr "$INGOT" verify --trust-stamp --fast s
+    [ "$status" -eq 2 ]
+    ingot rm s
+    ingot gc -q --all-ages
+    [ ! -e "$stamp" ]
+}
