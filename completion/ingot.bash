@@ -11,7 +11,8 @@ _ingot_options()
     export) echo "--safetensors --threads" ;;
     verify)
         echo "--quick --fast --source --reproduce --trust-stamp --expect --self --strict --threads --all --signature --key
-            --certificate-chain --system-roots --at --tsa-roots --allow-unheld --receipt
+            --certificate-chain --system-roots --at --tsa-roots --allow-unheld --endorse
+            --passphrase-fd --receipt
             --allow-unsigned --output --nonce"
         ;;
     pin) echo "--name --force --attribution --license --check --threads" ;;
@@ -23,7 +24,8 @@ _ingot_options()
     find) echo "--tensor --digest --sha256 --null" ;;
     load)
         echo "--device --verify --engine --tensors --rank --threads --repeat --drop-cache
-            --limit-memory --receipt --receipt-key --passphrase-fd --nonce --input"
+            --limit-memory --receipt --receipt-key --passphrase-fd --nonce --input
+            --require-signature --keyring"
         ;;
     tag | rm) echo "--force" ;;
     gc) echo "--dry-run --all-ages" ;;
@@ -70,7 +72,7 @@ _ingot()
         mapfile -t COMPREPLY < <(compgen -W "auto ring map direct" -- "$cur")
         return
         ;;
-    -s | --store | --source | --check)
+    -s | --store | --source | --check | --keyring)
         mapfile -t COMPREPLY < <(compgen -d -- "$cur")
         return
         ;;

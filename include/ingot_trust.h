@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Receipts: a record of what ran on what, which others can check.  Included by ingot.h.  The format
- * is in ingot-receipt(5).
+ * Trust: which models may be loaded at all, by the rules of ingot-trust(5); and receipts, a record
+ * of what ran on what, in the format of ingot-receipt(5).  Included by ingot.h.
  */
 #ifndef INGOT_TRUST_H
 #define INGOT_TRUST_H
@@ -13,6 +13,15 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Does a rule accept this model?  keyring: a folder of rules, NULL: the system's and the user's.
+ * Nothing of the model's weights is read: *digest is what was accepted, so open the pack by it
+ * ("fsverity-sha256:<hex>"), not by name again, and load it with INGOT_CHECK_FULL.
+ * INGOT_ERR_CHECK: no rule does, and the message says why; INGOT_ERR_INPUT: the rules themselves
+ * are no good, or others can write them.  *report: JSON, "rule", "bundle", "kind", "by". */
+INGOT_API ingot_status ingot_trust_check(const char *store, const char *model, const char *keyring,
+                                         uint8_t digest[INGOT_DIGEST_BYTES], char **report,
+                                         ingot_error *e);
 
 typedef struct ingot_receipt ingot_receipt;
 

@@ -4,6 +4,7 @@
 #include "base/cmds.h"
 #include "loader/cmd_load.h"
 #include "loader/load_receipt.h"
+#include "verify/trust.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -15,6 +16,8 @@ struct args {
     bool drop;
     struct ig_receipt_options receipt;
     struct ig_texts inputs;
+    bool required; /* a signature that a rule accepts */
+    const char *keyring;
     char *names; /* of --tensors, cut at commas */
     const char **list;
 };
@@ -65,6 +68,11 @@ static int read_args(struct ig_cli *cli, struct args *a, struct ingot_loader_opt
     if (a->repeat < 1 || a->repeat > 1000000)
         return ig_cli_usage(cli, "--repeat: expected a number from 1 on");
     if (a->tensors && !cut_names(a, o)) return ig_cli_usage(cli, "--tensors: no name is given");
+    if (a->keyring && !a->required)
+        return ig_cli_usage(cli, "--keyring DIR needs --require-signature");
+    if (a->required && check != INGOT_CHECK_FULL)
+        return ig_cli_usage(cli, "--require-signature needs --verify full: it is the digest that "
+                                 "is signed");
     if (!a->receipt.file && (a->receipt.key || a->receipt.nonce || a->inputs.n))
         return ig_cli_usage(cli, "--receipt-key, --nonce and --input need --receipt FILE");
     if (a->passphrase_fd != UINT64_MAX && a->passphrase_fd > INT_MAX)
@@ -95,6 +103,8 @@ struct session {
     json_t *report;
     const char *model;
     struct ig_receipt *receipt; /* or NULL */
+    json_t *policy;             /* what accepted the model, or NULL */
+    uint8_t accepted[IG_HASH];  /* and it as it was then */
 };
 
 static void on_notice(void *ctx, const char *text)
@@ -161,7 +171,11 @@ static ingot_status load(struct session *s, const struct args *a, const char *mo
     return_if_error(ingot_loader_open(l, &s->loader, e));
     ingot_status status = ig_pack_api_open(s->cli->store, model, false, &s->pack, e);
     if (status != INGOT_OK) return status;
+    if (s->policy && (!s->pack->has_digest || memcmp(s->pack->digest, s->accepted, IG_HASH) != 0))
+        return ig_fail(e, INGOT_ERR_CHECK, "%s: the name means another pack than a moment ago",
+                       model);
     s->report = ig_load_report(s->loader, s->pack, model, a->verify);
+    if (s->policy) json_object_set(s->report, "policy", s->policy);
     s->options.progress = on_progress;
     s->options.cancelled = on_cancelled;
     s->options.ctx = s;
@@ -204,15 +218,30 @@ static ingot_status end_receipt(const struct session *s, const struct args *a, i
     return status;
 }
 
+/* Before anything of it is read: what is accepted is a digest, which the load proves. */
+static ingot_status ask_policy(struct session *s, const struct args *a, ingot_error *e)
+{
+    struct ig_store store;
+    if (!a->required) return INGOT_OK;
+    return_if_error(ig_store_open(s->cli->store, false, &store, e));
+    const ingot_status status =
+        ig_trust_check(&store, s->model, a->keyring, s->accepted, &s->policy, e);
+    ig_store_close(&store);
+    return status;
+}
+
 /* Around the load, for its receipt. */
 static ingot_status load_with_receipt(struct session *s, struct args *a, const char *model,
                                       struct ingot_loader_options *l, ingot_error *e)
 {
     struct ig_receipt r;
+    return_if_error(ask_policy(s, a, e));
     if (!a->receipt.file) return load(s, a, model, l, e);
     return_if_error(begin_receipt(s->cli, a, &r, e));
     s->receipt = &r;
-    const ingot_status status = end_receipt(s, a, load(s, a, model, l, e), e);
+    ingot_status status =
+        s->policy ? ig_receipt_set(&r, "policy", json_incref(s->policy), e) : INGOT_OK;
+    if (status == INGOT_OK) status = end_receipt(s, a, load(s, a, model, l, e), e);
     ig_receipt_free(&r);
     s->receipt = NULL;
     return status;
@@ -246,6 +275,8 @@ int ig_cmd_load(int argc, char **argv)
         {"passphrase-fd", 0, IG_OPT_COUNT, &a.passphrase_fd},
         {"nonce", 0, IG_OPT_TEXT, &a.receipt.nonce},
         {"input", 0, IG_OPT_LIST, &a.inputs},
+        {"require-signature", 0, IG_OPT_FLAG, &a.required},
+        {"keyring", 0, IG_OPT_TEXT, &a.keyring},
         IG_OPT_END,
     };
     struct ig_cli cli = {.usage = "[-d DEVICE] [--verify LEVEL] [-t NAMES | --rank R/N] [--receipt "
@@ -260,6 +291,7 @@ int ig_cmd_load(int argc, char **argv)
         const ingot_status status = load_with_receipt(&s, &a, cli.argv[0], &l, &e);
         ingot_pack_close(s.pack);
         ingot_loader_close(s.loader);
+        json_decref(s.policy);
         if (status == INGOT_OK) {
             code = ig_cli_report(&cli, s.report, ig_load_print, 0);
         } else {

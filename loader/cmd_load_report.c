@@ -155,5 +155,10 @@ void ig_load_print(const struct ig_cli *c, const json_t *r)
            text(r, "device_name"), text(r, "digest"));
     print_checked(r, l);
     print_load(r, l, json_array_size(loads));
+    const json_t *policy = json_object_get(r, "policy");
+    if (policy)
+        printf("  accepted by %s: %s %s of %s\n", text(policy, "rule"), text(policy, "kind"),
+               ig_esc(text(policy, "bundle"), strlen(text(policy, "bundle"))).s,
+               text(policy, "by"));
     if (*text(r, "receipt")) printf("  receipt %s\n", text(r, "receipt"));
 }

@@ -191,6 +191,7 @@ ingot_status ig_bundle_read(const char *path, struct ig_bundle *out, ingot_error
     *out = (struct ig_bundle){0};
     return_if_error(ig_read_file(path, IG_BUNDLE_MOST, &text, &n, e));
     const ingot_status status = ig_bundle_parse(text, n, path, out, e);
+    ig_sha256(out->sha256, text, n);
     free(text);
     return status;
 }

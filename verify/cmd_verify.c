@@ -4,7 +4,12 @@
 #include "base/cmds.h"
 #include "verify/receipt.h"
 #include "verify/report.h"
+#include "verify/trust.h"
 #include "verify/verify.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 
 static void print_report(const struct ig_cli *cli, const json_t *r)
 {
@@ -40,6 +45,38 @@ static int check_signature(const struct ig_cli *cli, struct sig_options *o)
     return -1;
 }
 
+/* Who puts his name under a bundle that was found good. */
+struct endorser {
+    const char *file; /* a private key, or NULL: nobody */
+    uint64_t fd;      /* of its passphrase; UINT64_MAX: none */
+    struct ig_key key;
+};
+
+static ingot_status open_endorser(const struct ig_cli *cli, struct endorser *d, ingot_error *e)
+{
+    const struct ig_passphrase from = {
+        .fd = d->fd > INT_MAX ? -1 : (int)d->fd, .name = IG_PASSPHRASE_VARIABLE, .prompt = true};
+    bool loose = false;
+    if (!d->file) return INGOT_OK;
+    const ingot_status status = ig_key_read_private(d->file, &from, &d->key, &loose, e);
+    if (loose)
+        ig_cli_notice(cli, "%s: others than its owner can read this key (chmod 600)",
+                      ig_esc(d->file, strlen(d->file)).s);
+    return status;
+}
+
+static ingot_status put_endorsement(const struct ig_store *s, const char *model,
+                                    const struct endorser *d, json_t *report, ingot_error *e)
+{
+    json_t *one = json_array_get(json_object_get(report, "models"), 0);
+    char *path = NULL;
+    if (!d->file || !json_is_true(json_object_get(report, "ok"))) return INGOT_OK;
+    return_if_error(ig_endorse(s, model, &d->key, json_object_get(one, "signature"), &path, e));
+    json_object_set_new(one, "endorsement", ig_text_json(path));
+    free(path);
+    return INGOT_OK;
+}
+
 static void print_receipt(const struct ig_cli *cli, const json_t *r)
 {
     (void)cli;
@@ -72,6 +109,7 @@ int ig_cmd_verify(int argc, char **argv)
     struct ig_verify v = {.level = IG_LEVEL_FULL};
     struct sig_options sig = {.at = NULL};
     struct ig_receipt_check receipt = {.file = NULL};
+    struct endorser endorse = {.fd = UINT64_MAX};
     const struct ig_opt opts[] = {
         {"quick", 0, IG_OPT_FLAG, &quick},
         {"fast", 0, IG_OPT_FLAG, &fast},
@@ -90,6 +128,8 @@ int ig_cmd_verify(int argc, char **argv)
         {"at", 0, IG_OPT_TEXT, &sig.at},
         {"tsa-roots", 0, IG_OPT_TEXT, &sig.sig.tsa_roots},
         {"allow-unheld", 0, IG_OPT_LIST, &sig.unheld},
+        {"endorse", 0, IG_OPT_TEXT, &endorse.file},
+        {"passphrase-fd", 0, IG_OPT_COUNT, &endorse.fd},
         {"receipt", 0, IG_OPT_TEXT, &receipt.file},
         {"allow-unsigned", 0, IG_OPT_FLAG, &receipt.allow_unsigned},
         {"output", 0, IG_OPT_TEXT, &receipt.output},
@@ -121,6 +161,8 @@ int ig_cmd_verify(int argc, char **argv)
     const int wrong = check_signature(&cli, &sig);
     if (wrong >= 0) return wrong;
     v.signature = sig.sig.bundle ? &sig.sig : NULL;
+    if (endorse.file && (!v.signature || quick || fast))
+        return ig_cli_usage(&cli, "--endorse KEY needs --signature BUNDLE, and a full check");
     if (threads > 1024) return ig_cli_usage(&cli, "--threads: the number is too large");
     if (expect && !ig_verify_digest(expect, v.expect))
         return ig_cli_usage(&cli, "--expect %s: expected a whole digest of 64 hex digits", expect);
@@ -133,11 +175,18 @@ int ig_cmd_verify(int argc, char **argv)
     json_t *report = NULL;
     if (ig_store_open(cli.store, false, &store, &e) != INGOT_OK) return ig_cli_fail(&cli, &e);
     v.store = &store;
+    ingot_status status = open_endorser(&cli, &endorse, &e);
     v.progress = ig_progress_start(&cli, "verify");
-    const ingot_status status = ig_verify_store(&store, all ? NULL : cli.argv[0], &v, &report, &e);
+    if (status == INGOT_OK)
+        status = ig_verify_store(&store, all ? NULL : cli.argv[0], &v, &report, &e);
     ig_progress_stop();
+    if (status == INGOT_OK) status = put_endorsement(&store, cli.argv[0], &endorse, report, &e);
+    ig_key_free(&endorse.key);
     ig_store_close(&store);
-    if (status != INGOT_OK) return ig_cli_fail(&cli, &e);
+    if (status != INGOT_OK) {
+        json_decref(report);
+        return ig_cli_fail(&cli, &e);
+    }
     const int code = json_is_true(json_object_get(report, "ok")) ? 0 : 1;
     return ig_cli_report(&cli, report, print_report, code);
 }

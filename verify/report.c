@@ -136,6 +136,7 @@ void ig_verify_print(const json_t *m)
            text(m, "digest"));
     print_work(m, level);
     print_signature(json_object_get(m, "signature"));
+    if (*text(m, "endorsement")) printf("  endorsed: %s\n", text(m, "endorsement"));
     ig_verify_print_findings(json_object_get(m, "bad"));
     if (number(m, "bad_left_out"))
         printf("  and %llu more\n", (unsigned long long)number(m, "bad_left_out"));

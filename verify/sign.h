@@ -70,7 +70,8 @@ struct ig_bundle {
     uint32_t ncerts;
     struct ig_bytes stamps[IG_CHAIN_MOST]; /* RFC 3161 responses, DER */
     uint32_t nstamps;
-    bool has_log; /* entries of a transparency log, which are not looked at */
+    uint8_t sha256[IG_HASH]; /* of the file it was read from */
+    bool has_log;            /* entries of a transparency log, which are not looked at */
 };
 /* Everything that is no bundle of exactly this kind is INGOT_ERR_INPUT or, where it is a known
  * other kind, INGOT_ERR_UNSUPPORTED; the message begins with `path` and names the field. */

@@ -3,6 +3,7 @@
 #include "verify/signed.h"
 
 #include "store/store.h"
+#include "verify/when.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,22 +63,14 @@ static ingot_status find_time(struct ig_signed *s, ingot_error *e)
     return INGOT_OK;
 }
 
-static void when_text(int64_t t, char out[32])
-{
-    struct tm tm;
-    const time_t seconds = (time_t)t;
-    if (!gmtime_r(&seconds, &tm) || !strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &tm))
-        snprintf(out, 32, "an unknown time");
-}
-
 static void judge_time(struct check *c, const struct ig_signed *s)
 {
     char text[200], limit[32], at[32];
     if (!s->bundle.ncerts) return; /* keys do not age */
     const bool expired = s->when > s->who.not_after, early = s->when < s->who.not_before;
     if (!expired && !early) return;
-    when_text(expired ? s->who.not_after : s->who.not_before, limit);
-    when_text(s->when, at);
+    ig_when_text(expired ? s->who.not_after : s->who.not_before, limit);
+    ig_when_text(s->when, at);
     snprintf(text, sizeof text, "signature good, certificate %s %s (judged at %s, %s)",
              expired ? "expired" : "valid only from", limit, at, s->how);
     bad(c, text);
@@ -146,13 +139,14 @@ void ig_signed_close(struct ig_signed *s)
 static json_t *time_json(int64_t t)
 {
     char text[32];
-    when_text(t, text);
+    ig_when_text(t, text);
     return json_string(text);
 }
 
 json_t *ig_signed_json(const struct ig_signed *s)
 {
-    json_t *o = json_pack("{s:o,s:b}", "bundle", ig_text_json(s->path), "good", s->good);
+    json_t *o = json_pack("{s:o,s:o,s:b}", "bundle", ig_text_json(s->path), "bundle_sha256",
+                          ig_digest_json("", s->bundle.sha256), "good", s->good);
     if (!o) return NULL;
     if (s->key.curve) {
         json_object_set_new(o, "curve", json_string(s->key.curve));

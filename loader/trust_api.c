@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ingot_trust.h, on top of what the commands use. */
 #include "loader/load_receipt.h"
+#include "verify/trust.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,21 @@ ingot_status ingot_receipt_end(ingot_receipt *receipt, ingot_error *e)
 {
     WITH_ERROR(e);
     return ig_receipt_end(&receipt->r, e);
+}
+
+ingot_status ingot_trust_check(const char *store, const char *model, const char *keyring,
+                               uint8_t digest[INGOT_DIGEST_BYTES], char **report, ingot_error *e)
+{
+    WITH_ERROR(e);
+    struct ig_store s;
+    json_t *o = NULL;
+    size_t n;
+    return_if_error(ig_store_open(store, false, &s, e));
+    ingot_status status = ig_trust_check(&s, model, keyring, digest, &o, e);
+    ig_store_close(&s);
+    if (status == INGOT_OK && report) status = ig_json_dump(o, report, &n, e);
+    json_decref(o);
+    return status;
 }
 
 void ingot_receipt_free(ingot_receipt *receipt)
