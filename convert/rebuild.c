@@ -6,19 +6,6 @@
 
 #define WINDOW ((size_t)4 << 20)
 
-/* Bytes [pos, pos + n) of the pack into the sink. */
-static ingot_status copy(const struct ig_pack *p, uint8_t *window, uint64_t pos, uint64_t n,
-                         ig_sink *sink, void *ctx, ingot_error *e)
-{
-    while (n > 0) {
-        const size_t k = n < WINDOW ? (size_t)n : WINDOW;
-        return_if_error(ig_pread(p->fd, p->path, window, k, pos, e));
-        return_if_error(sink(ctx, window, k, e));
-        pos += k, n -= k;
-    }
-    return INGOT_OK;
-}
-
 static ingot_status fail(const struct ig_pack *p, const char *file, const struct ig_st_tensor *t,
                          const char *what, ingot_error *e)
 {
@@ -28,32 +15,29 @@ static ingot_status fail(const struct ig_pack *p, const char *file, const struct
 }
 
 static ingot_status tensors(const struct ig_pack *p, uint32_t source, const struct ig_st *st,
-                            ig_sink *sink, void *ctx, ingot_error *e)
+                            struct ig_rebuilt *out, ingot_error *e)
 {
     const char *file = p->sources[source].name;
-    uint8_t *window = ig_pages(WINDOW);
-    ingot_status status = window ? INGOT_OK : ig_no_memory(e);
-    for (size_t i = 0; i < st->count && status == INGOT_OK; i++) {
+    out->runs = ig_array(st->count, sizeof *out->runs);
+    if (!out->runs) return ig_no_memory(e);
+    for (size_t i = 0; i < st->count; i++) {
         const struct ig_st_tensor *t = &st->tensors[i];
         struct ig_row row;
         const uint32_t k = ig_pack_find_in(p, t->name, t->name_len, source);
-        if (k == IG_NONE) {
-            status = fail(p, file, t, "its header names a tensor that the pack lacks", e);
-            break;
-        }
+        if (k == IG_NONE)
+            return fail(p, file, t, "its header names a tensor that the pack lacks", e);
         ig_pack_row(p, k, &row);
         if (row.bytes != t->end - t->begin || row.dtype != t->dtype || row.rank != t->rank ||
             memcmp(row.shape, t->shape, row.rank * sizeof *row.shape) != 0)
-            status = fail(p, file, t, "dtype or shape differ from its header", e);
-        else
-            status = copy(p, window, ig_pack_pos(p, &row), row.bytes, sink, ctx, e);
+            return fail(p, file, t, "dtype or shape differ from its header", e);
+        out->runs[out->nruns++] = (struct ig_stretch){ig_pack_pos(p, &row), row.bytes};
     }
-    free(window);
-    return status;
+    return INGOT_OK;
 }
 
-ingot_status ig_rebuild_source(const struct ig_pack *p, uint32_t source, ig_sink *sink, void *ctx,
-                               ingot_error *e)
+/* The file as it was: its header is a blob, the rest follows from that. */
+static ingot_status runs_of_source(const struct ig_pack *p, uint32_t source, struct ig_rebuilt *out,
+                                   ingot_error *e)
 {
     const struct ig_source *s = &p->sources[source];
     const uint32_t blob = ig_pack_find_blob(p, s->name, IG_BLOB_HEADER);
@@ -70,8 +54,10 @@ ingot_status ig_rebuild_source(const struct ig_pack *p, uint32_t source, ig_sink
         free(header);
         return status;
     }
-    status = sink(ctx, st.header, n, e);
-    if (status == INGOT_OK) status = tensors(p, source, &st, sink, ctx, e);
+    status = tensors(p, source, &st, out, e);
+    out->header = st.header;
+    out->header_bytes = n;
+    st.header = NULL;
     ig_st_free(&st);
     return status;
 }
@@ -138,29 +124,24 @@ static ingot_status check_name(const struct ig_pack *p, const struct ig_row *row
     return ig_at(e, p->path, row->name, row->name_len);
 }
 
-ingot_status ig_rebuild_canonical(const struct ig_pack *p, const uint32_t *rows, uint32_t n,
-                                  ig_sink *sink, void *ctx, ingot_error *e)
+/* A canonical file of the given rows: wide dtypes first, then by name, header padded to 8 bytes,
+ * metadata {"format":"pt"}; what the safetensors library would write. */
+static ingot_status runs_of_rows(const struct ig_pack *p, const uint32_t *rows, uint32_t n,
+                                 struct ig_rebuilt *out, ingot_error *e)
 {
-    char *header = NULL;
-    size_t len = 0;
     struct ig_row *list = ig_array(n, sizeof *list);
-    uint8_t *window = ig_pages(WINDOW);
-    ingot_status status = list && window ? INGOT_OK : ig_no_memory(e);
-    if (status == INGOT_OK) {
-        for (uint32_t i = 0; i < n && status == INGOT_OK; i++) {
-            ig_pack_row(p, rows[i], &list[i]);
-            status = check_name(p, &list[i], e);
-        }
+    out->runs = ig_array(n, sizeof *out->runs);
+    ingot_status status = list && out->runs ? INGOT_OK : ig_no_memory(e);
+    for (uint32_t i = 0; i < n && status == INGOT_OK; i++) {
+        ig_pack_row(p, rows[i], &list[i]);
+        status = check_name(p, &list[i], e);
     }
     if (status == INGOT_OK) {
         if (n) qsort(list, n, sizeof *list, entry_cmp);
-        status = make_header(list, n, &header, &len, e);
+        status = make_header(list, n, &out->header, &out->header_bytes, e);
     }
-    if (status == INGOT_OK) status = sink(ctx, header, len, e);
     for (uint32_t i = 0; i < n && status == INGOT_OK; i++)
-        status = copy(p, window, ig_pack_pos(p, &list[i]), list[i].bytes, sink, ctx, e);
-    free(header);
-    free(window);
+        out->runs[out->nruns++] = (struct ig_stretch){ig_pack_pos(p, &list[i]), list[i].bytes};
     free(list);
     return status;
 }
@@ -181,14 +162,46 @@ static ingot_status rows_of(const struct ig_pack *p, uint32_t source, uint32_t *
     return INGOT_OK;
 }
 
+ingot_status ig_rebuild_runs(const struct ig_pack *p, uint32_t source, struct ig_rebuilt *out,
+                             ingot_error *e)
+{
+    uint32_t *rows = NULL, n;
+    *out = (struct ig_rebuilt){0};
+    ingot_status status;
+    if (source != IG_NONE && !ig_pack_is_derived(p)) {
+        status = runs_of_source(p, source, out, e);
+    } else {
+        status = rows_of(p, source, &rows, &n, e);
+        if (status == INGOT_OK) status = runs_of_rows(p, rows, n, out, e);
+        free(rows);
+    }
+    if (status != INGOT_OK) ig_rebuilt_free(out);
+    return status;
+}
+
+void ig_rebuilt_free(struct ig_rebuilt *r)
+{
+    free(r->header);
+    free(r->runs);
+    *r = (struct ig_rebuilt){0};
+}
+
 ingot_status ig_rebuild_export(const struct ig_pack *p, uint32_t source, ig_sink *sink, void *ctx,
                                ingot_error *e)
 {
-    uint32_t *rows = NULL, n;
-    if (source != IG_NONE && !ig_pack_is_derived(p))
-        return ig_rebuild_source(p, source, sink, ctx, e);
-    ingot_status status = rows_of(p, source, &rows, &n, e);
-    if (status == INGOT_OK) status = ig_rebuild_canonical(p, rows, n, sink, ctx, e);
-    free(rows);
+    struct ig_rebuilt r;
+    return_if_error(ig_rebuild_runs(p, source, &r, e));
+    uint8_t *window = ig_pages(WINDOW);
+    ingot_status status = window ? sink(ctx, r.header, r.header_bytes, e) : ig_no_memory(e);
+    for (size_t i = 0; i < r.nruns; i++)
+        for (uint64_t at = 0; at < r.runs[i].bytes && status == INGOT_OK;) {
+            const uint64_t left = r.runs[i].bytes - at;
+            const size_t n = left < WINDOW ? (size_t)left : WINDOW;
+            status = ig_pread(p->fd, p->path, window, n, r.runs[i].pos + at, e);
+            if (status == INGOT_OK) status = sink(ctx, window, n, e);
+            at += n;
+        }
+    free(window);
+    ig_rebuilt_free(&r);
     return status;
 }

@@ -5,18 +5,23 @@
 
 #include "convert/convert.h"
 
-/* The source file as it was, byte for byte, from its header blob and its rows.  The caller
- * hashes what it gets; nothing here trusts the manifest.  Identity packs only. */
-ingot_status ig_rebuild_source(const struct ig_pack *p, uint32_t source, ig_sink *sink, void *ctx,
-                               ingot_error *e);
-
-/* A canonical file of the given rows: wide dtypes first, then by name, header padded to 8 bytes,
- * metadata {"format":"pt"}; what the safetensors library would write. */
-ingot_status ig_rebuild_canonical(const struct ig_pack *p, const uint32_t *rows, uint32_t n,
-                                  ig_sink *sink, void *ctx, ingot_error *e);
-
-/* A source file as export writes it: as it was, or from a derived pack a canonical one of its
- * tensors.  IG_NONE: all that is loaded, in one canonical file. */
+/* A file of a model: bytes in memory, then runs of the pack's bytes, in order. */
+struct ig_stretch {
+    uint64_t pos, bytes; /* in the pack file */
+};
+struct ig_rebuilt {
+    char *header;
+    size_t header_bytes;
+    struct ig_stretch *runs;
+    size_t nruns;
+};
+/* A source file as export writes it: as it was, byte for byte, from its header blob and its rows;
+ * or from a derived pack a canonical one of its tensors.  IG_NONE: all that is loaded, in one
+ * canonical file.  The caller hashes what it reads; nothing here trusts the manifest. */
+ingot_status ig_rebuild_runs(const struct ig_pack *p, uint32_t source, struct ig_rebuilt *out,
+                             ingot_error *e);
+void ig_rebuilt_free(struct ig_rebuilt *r);
+/* The same, read and given to a sink. */
 ingot_status ig_rebuild_export(const struct ig_pack *p, uint32_t source, ig_sink *sink, void *ctx,
                                ingot_error *e);
 

@@ -27,7 +27,13 @@ struct check {
     uint32_t nrows;
     struct ig_part *parts; /* of the tail */
     uint32_t nparts;
-    pthread_mutex_t lock; /* guards everything below */
+    /* files_pass.c: windows of this size that it has read and hashed (by index), and their leaves.
+     */
+    size_t window; /* 0: there was no such pass */
+    uint8_t *seen;
+    int leaves_fd;
+    struct ig_files *files; /* whose hashes it found, or NULL */
+    pthread_mutex_t lock;   /* guards everything below */
     json_t *bad;
     uint64_t bad_left_out;
     uint64_t bytes_hashed, tensors_hashed;
@@ -56,6 +62,10 @@ struct ig_row ig_check_row_at(const struct check *c, uint64_t offset);
 ingot_status ig_check_rows(struct check *c, ingot_error *e);
 /* pass.c: read the file once; XXH3 of the weights, zeros, and for FULL all of SHA-256. */
 ingot_status ig_check_pass(struct check *c, ingot_error *e);
+/* files_pass.c: hash the files of the model in their own order, and with the same reading all that
+ * ig_check_pass would need of the windows that lie inside one tensor; before that. */
+ingot_status ig_check_files(struct check *c, struct ig_files *files, ingot_error *e);
+void ig_check_files_end(struct check *c);
 /* tail.c: regions that stay on disk, blobs, content digest. */
 ingot_status ig_check_tail(struct check *c, ingot_error *e);
 /* by_tree.c: compare every page with the sidecar tree when that is itself the expected one;

@@ -84,6 +84,7 @@ static ingot_status hash(void *ctx, uint64_t i, unsigned worker, ingot_error *e)
     struct ig_file *f = &j->files[j->order[i].file];
     struct one o = {.job = j};
     (void)worker;
+    if (f->hashed || f->problem) return INGOT_OK; /* by ig_files_pass */
     ig_sha_init(&o.sha);
     ingot_status status = f->source == IG_NONE ? ig_pack_copy_blob(j->p, f->blob, take, &o, e)
                                                : ig_rebuild_export(j->p, f->source, take, &o, e);

@@ -19,8 +19,8 @@ struct ig_files {
     uint64_t read; /* bytes hashed */
 };
 ingot_status ig_files_list(const struct ig_pack *p, struct ig_files *out, ingot_error *e);
-/* SHA-256 of each, never taken from the manifest: whoever made the pack wrote that.  One thread a
- * file, the largest first, for a file's SHA-256 is serial. */
+/* SHA-256 of each that has none yet, never taken from the manifest: whoever made the pack wrote
+ * that.  One thread a file, the largest first, for a file's SHA-256 is serial. */
 ingot_status ig_files_hash(const struct ig_pack *p, struct ig_files *f, unsigned threads,
                            const struct ig_progress *progress, ingot_error *e);
 struct ig_file *ig_files_find(const struct ig_files *f, const char *name);

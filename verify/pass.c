@@ -50,6 +50,7 @@ static ingot_status stage_hash(void *ctx, struct ig_item *item, unsigned worker,
     w->start = item->arg[0];
     w->n = c->pack.size - w->start < p->window ? (size_t)(c->pack.size - w->start) : p->window;
     w->back = w->start ? IG_PAGE : 0;
+    if (c->seen && c->seen[w->start / c->window]) return ig_window_recall(c, w, e);
     w->data = p->buffers + item->slot * (p->window + IG_PAGE) + IG_PAGE;
     /* Ask for what comes when every slot is through, so that a cold disk reads while we hash. */
     (void)posix_fadvise(c->pack.fd, (off_t)(w->start + p->ahead), (off_t)p->window,
@@ -112,6 +113,10 @@ static ingot_status stage_fold(void *ctx, struct ig_item *item, unsigned worker,
 static unsigned size_windows(struct pass *p, unsigned threads)
 {
     unsigned slots = threads + 2;
+    if (p->c->window) {
+        p->window = p->c->window;
+        return slots;
+    }
     if (slots > BUFFERS / WINDOW_LEAST) slots = BUFFERS / WINDOW_LEAST;
     p->window = BUFFERS / slots < WINDOW ? BUFFERS / slots / IG_SPAN * IG_SPAN : WINDOW;
     if (p->c->pack.size > p->window) return slots;

@@ -105,18 +105,22 @@ static void find_extra(struct check *c, const struct ig_signed *s, const struct 
 static ingot_status by_files(struct check *c, const struct ig_signed *s, struct lists *l,
                              ingot_error *e)
 {
-    struct ig_files f = {0};
+    struct ig_files own = {0}, *f = c->files ? c->files : &own;
     bool *asked = NULL;
-    ingot_status status = ig_files_list(&c->pack, &f, e);
-    if (status == INGOT_OK && !(asked = ig_array(f.n, sizeof *asked))) status = ig_no_memory(e);
-    if (status == INGOT_OK) status = ig_files_hash(&c->pack, &f, c->v->threads, &c->v->progress, e);
+    ingot_status status = INGOT_OK;
+    if (!c->files) { /* otherwise hashed by now, with the rest */
+        status = ig_files_list(&c->pack, f, e);
+        if (status == INGOT_OK)
+            status = ig_files_hash(&c->pack, f, c->v->threads, &c->v->progress, e);
+    }
+    if (status == INGOT_OK && !(asked = ig_array(f->n, sizeof *asked))) status = ig_no_memory(e);
     if (status == INGOT_OK) {
-        compare(c, s, &f, asked, l);
-        find_extra(c, s, &f, asked, l);
-        c->bytes_hashed += f.read; /* by one thread again */
+        compare(c, s, f, asked, l);
+        find_extra(c, s, f, asked, l);
+        c->bytes_hashed += f->read; /* by one thread again */
     }
     free(asked);
-    ig_files_free(&f);
+    ig_files_free(&own);
     return status;
 }
 

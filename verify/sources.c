@@ -85,7 +85,7 @@ static ingot_status check_one(struct check *c, uint32_t i, bool folder, ingot_er
     ingot_status status = folder ? open_original(c, s->name, s->bytes, &k.fd, &path, e) : INGOT_OK;
     k.path = path;
     ig_sha_init(&k.sha);
-    if (status == INGOT_OK) status = ig_rebuild_source(&c->pack, i, take, &k, e);
+    if (status == INGOT_OK) status = ig_rebuild_export(&c->pack, i, take, &k, e);
     ig_sha_final(&k.sha, sha);
     if (k.fd >= 0) close(k.fd);
     free(k.buf);

@@ -63,6 +63,7 @@ static ingot_status check_open_pack(struct check *c, const uint8_t *digest, json
                                     ingot_error *e)
 {
     return_if_error(ig_check_rows(c, e));
+    if (c->files) return_if_error(ig_check_files(c, c->files, e));
     if (c->v->level != IG_LEVEL_QUICK) {
         return_if_error(ig_check_pass(c, e));
         return_if_error(ig_check_tail(c, e));
@@ -117,10 +118,23 @@ static ingot_status finish_report(struct check *c, const char *label, const uint
     return json_object_set(r, "bad", c->bad) == 0 ? INGOT_OK : ig_no_memory(e);
 }
 
+/* A signer, or a signature over files that does not name this pack; with the rest in one reading.
+ */
+static bool wants_files(const struct ig_verify *v, const struct ig_signed *sig,
+                        const uint8_t *digest)
+{
+    const struct ig_statement *s = &sig->statement;
+    if (v->level != IG_LEVEL_FULL) return false;
+    if (v->files) return true;
+    return v->signature && s->nresources &&
+           !(s->has_pack && digest && memcmp(s->pack, digest, IG_HASH) == 0);
+}
+
 ingot_status ig_verify_pack(const char *path, const char *label, const uint8_t *digest,
                             const struct ig_verify *v, json_t **report, ingot_error *e)
 {
-    struct check c = {.v = v, .bad = json_array()};
+    struct check c = {.v = v, .bad = json_array(), .leaves_fd = -1};
+    struct ig_files files = {0};
     ingot_error local = {0};
     const uint8_t *expected = v->has_expect ? v->expect : digest;
     if (!e) e = &local;
@@ -139,14 +153,14 @@ ingot_status ig_verify_pack(const char *path, const char *label, const uint8_t *
         /* Before gigabytes are read for nothing. */
     } else {
         check_kernel(&c, fd, expected, r);
+        if (wants_files(v, &sig, expected)) c.files = &files;
         status = ig_pack_open_fd(fcntl(fd, F_DUPFD_CLOEXEC, 0), path, &c.pack, e);
         c.open = status == INGOT_OK;
         if (c.open) status = check_open_pack(&c, expected, r, e);
         if (c.open && status == INGOT_OK && v->signature) status = ig_signed_check(&c, &sig, r, e);
         if (c.open && status == INGOT_OK && v->files && !ig_check_failed(&c)) {
-            status = ig_files_list(&c.pack, v->files, e);
-            if (status == INGOT_OK)
-                status = ig_files_hash(&c.pack, v->files, v->threads, &v->progress, e);
+            *v->files = files;
+            files = (struct ig_files){0};
         }
         status = absorb(&c, status, fd, e);
     }
@@ -156,6 +170,8 @@ ingot_status ig_verify_pack(const char *path, const char *label, const uint8_t *
         status = absorb(&c, ig_check_by_tree(&c, fd, path, expected, &used, e), fd, e);
     if (status == INGOT_OK) status = finish_report(&c, label, expected, r, e);
     ig_signed_close(&sig);
+    ig_files_free(&files);
+    ig_check_files_end(&c);
     ig_pack_close(&c.pack);
     if (fd >= 0) close(fd);
     pthread_mutex_destroy(&c.lock);

@@ -207,6 +207,25 @@ static ingot_status hash_rows(struct check *c, struct window *w, ingot_error *e)
     return INGOT_OK;
 }
 
+bool ig_window_inside(const struct check *c, uint64_t start, uint64_t n)
+{
+    bool any = false;
+    for (uint32_t i = first_row(c, start); i < c->nrows && c->rows[i].pos < start + n; i++) {
+        const struct span_row *s = &c->rows[i];
+        if (s->end <= start) continue;
+        if (s->pos % IG_PAGE || s->pos > start || s->end < start + n) return false;
+        any = true;
+    }
+    return any;
+}
+
+ingot_status ig_window_recall(struct check *c, struct window *w, ingot_error *e)
+{
+    return_if_error(ig_pread(c->leaves_fd, "leaves", w->leaves, w->n / IG_PAGE * IG_HASH,
+                             w->start / IG_PAGE * IG_HASH, e));
+    return hash_rows(c, w, e);
+}
+
 ingot_status ig_window_hash(struct check *c, struct window *w, ingot_error *e)
 {
     check_weights_padding(c, w);

@@ -23,6 +23,11 @@ struct window {
     size_t nown, own_cap; /* hashes */
 };
 
+/* Does every row that touches these bytes cover all of them, from a page of its own on?  Then the
+ * leaves of the window are all that its rows need. */
+bool ig_window_inside(const struct check *c, uint64_t start, uint64_t n);
+/* A window that ig_files_pass has hashed: from its leaves, without reading it again. */
+ingot_status ig_window_recall(struct check *c, struct window *w, ingot_error *e);
 ingot_status ig_window_hash(struct check *c, struct window *w, ingot_error *e);
 void ig_window_free(struct window *w);
 /* Compare a row's computed digest with its record. */
