@@ -123,16 +123,33 @@ static ingot_status check_model(struct checking *k, ingot_error *e)
                                    "model", JSON_OBJECT, &model, e));
     if (!model) return INGOT_OK;
     v = json_object_get(model, "digest");
-    json_t *o = json_copy(model);
     if (!json_is_null(v)) {
         return_if_error(ig_field_digest(&at, model, "digest", "fsverity-sha256:", digest, e));
         if (find_pack(k, digest, &p, &present) != INGOT_OK) return ig_no_memory(e);
         ig_pack_close(&p);
     }
+    json_t *o = json_copy(model);
     json_object_set_new(o, "present", json_boolean(present));
     if (!present)
         bad(k, "model", json_is_null(v) ? "was held to no digest" : "is not in the store");
     return json_object_set_new(k->report, "model", o) == 0 ? INGOT_OK : ig_no_memory(e);
+}
+
+/* The set that a pinned input came from: is it in the store, with a file of that hash? */
+static ingot_status find_input(const struct checking *k, const uint8_t set[IG_HASH],
+                               const uint8_t sha256[IG_HASH], bool *present, ingot_error *e)
+{
+    struct ig_pack p = {.fd = -1};
+    bool there = false;
+    *present = false;
+    if (find_pack(k, set, &p, &there) != INGOT_OK) return ig_no_memory(e);
+    for (uint32_t i = 0; there && i < p.nblobs && !*present; i++) {
+        struct ig_blob b;
+        ig_pack_blob(&p, i, &b);
+        *present = memcmp(b.sha256, sha256, IG_HASH) == 0;
+    }
+    ig_pack_close(&p);
+    return INGOT_OK;
 }
 
 /* A file that was not pinned is only known by its hash. */
@@ -141,28 +158,20 @@ static ingot_status check_input(struct checking *k, const json_t *in, json_t *li
     const struct ig_at at = {k->job->file, "predicate.inputs"};
     uint8_t sha256[IG_HASH], set[IG_HASH];
     const char *name;
+    const bool pinned = json_object_get(in, "set") != NULL;
     bool present = false;
     if (!json_is_object(in)) return ig_field_bad(&at, "", e, "expected objects");
     return_if_error(ig_field_text(&at, in, "name", &name, e));
     return_if_error(ig_field_digest(&at, in, "sha256", "", sha256, e));
-    json_t *o = json_copy((json_t *)in);
-    if (json_object_get(in, "set")) {
-        struct ig_pack p = {.fd = -1};
+    if (pinned) {
         return_if_error(ig_field_digest(&at, in, "set", "fsverity-sha256:", set, e));
-        if (find_pack(k, set, &p, &present) != INGOT_OK) return ig_no_memory(e);
-        bool held = false;
-        for (uint32_t i = 0; present && i < p.nblobs && !held; i++) {
-            struct ig_blob b;
-            ig_pack_blob(&p, i, &b);
-            held = memcmp(b.sha256, sha256, IG_HASH) == 0;
-        }
-        present = present && held;
-        ig_pack_close(&p);
-        json_object_set_new(o, "present", json_boolean(present));
+        return_if_error(find_input(k, set, sha256, &present, e));
         char text[IG_ESC_MAX + 64];
         snprintf(text, sizeof text, "%s is not in the store", ig_esc(name, strlen(name)).s);
         if (!present) bad(k, "input", text);
     }
+    json_t *o = json_copy((json_t *)in);
+    if (pinned) json_object_set_new(o, "present", json_boolean(present));
     return json_array_append_new(list, o) == 0 ? INGOT_OK : ig_no_memory(e);
 }
 
@@ -200,9 +209,9 @@ static ingot_status check_output(struct checking *k, ingot_error *e)
     if (!output && k->job->output) bad(k, "output", "nothing came out of this run");
     if (!output) return INGOT_OK;
     return_if_error(ig_field_digest(&at, output, "sha256", "", expected, e));
+    if (k->job->output) return_if_error(hash_output(k->job->output, found, e));
     json_t *o = json_copy(output);
     if (k->job->output) {
-        return_if_error(hash_output(k->job->output, found, e));
         const bool equal = memcmp(expected, found, IG_HASH) == 0;
         json_object_set_new(o, "equal", json_boolean(equal));
         if (!equal)
