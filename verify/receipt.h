@@ -55,6 +55,11 @@ struct ig_receipt_check {
 ingot_status ig_receipt_verify(const struct ig_store *s, const struct ig_receipt_check *job,
                                json_t **report, ingot_error *e);
 
+/* The statement of a receipt; also after a failure *statement (or NULL) is the caller's to decref,
+ * and *predicate points into it. */
+ingot_status ig_receipt_parse(const char *text, size_t n, const char *path, json_t **statement,
+                              json_t **predicate, ingot_error *e);
+
 /* program.c: the running program and this library, as mapped: SHA-256, build id, version. */
 ingot_status ig_program_json(json_t **out, ingot_error *e);
 

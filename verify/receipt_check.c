@@ -29,23 +29,30 @@ static void bad(struct checking *k, const char *kind, const char *text)
 
 /* ---- who says it ---- */
 
-static ingot_status parse(struct checking *k, const char *text, size_t n, ingot_error *e)
+ingot_status ig_receipt_parse(const char *text, size_t n, const char *path, json_t **statement,
+                              json_t **predicate, ingot_error *e)
 {
-    const struct ig_at at = {k->job->file, ""}, in = {k->job->file, "predicate"};
+    const struct ig_at at = {path, ""}, in = {path, "predicate"};
     static const char *const known[] = {"_type", "subject", "predicateType", "predicate", NULL};
     json_t *v;
-    return_if_error(ig_json_load(text, n, k->job->file, 0, &k->statement, e));
-    return_if_error(ig_field_is(&at, k->statement, "_type", IG_STATEMENT_TYPE, e));
-    return_if_error(ig_field_is(&at, k->statement, "predicateType", IG_RECEIPT_TYPE, e));
-    return_if_error(ig_field_only(&at, k->statement, known, e));
-    return_if_error(ig_field(&at, k->statement, "subject", JSON_ARRAY, &v, e));
-    return_if_error(ig_field(&at, k->statement, "predicate", JSON_OBJECT, &k->predicate, e));
-    const char *text_of;
-    return_if_error(ig_field_text(&in, k->predicate, "command", &text_of, e));
-    return_if_error(ig_field_text(&in, k->predicate, "started", &text_of, e));
-    return_if_error(ig_field_text(&in, k->predicate, "ended", &text_of, e));
-    return_if_error(ig_field(&in, k->predicate, "program", JSON_OBJECT, &v, e));
-    return ig_field(&in, k->predicate, "inputs", JSON_ARRAY, &v, e);
+    return_if_error(ig_json_load(text, n, path, 0, statement, e));
+    return_if_error(ig_field_is(&at, *statement, "_type", IG_STATEMENT_TYPE, e));
+    return_if_error(ig_field_is(&at, *statement, "predicateType", IG_RECEIPT_TYPE, e));
+    return_if_error(ig_field_only(&at, *statement, known, e));
+    return_if_error(ig_field(&at, *statement, "subject", JSON_ARRAY, &v, e));
+    return_if_error(ig_field(&at, *statement, "predicate", JSON_OBJECT, predicate, e));
+    static const char *const texts[] = {"command", "started", "ended"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        const char *ignored;
+        return_if_error(ig_field_text(&in, *predicate, texts[i], &ignored, e));
+    }
+    return_if_error(ig_field(&in, *predicate, "program", JSON_OBJECT, &v, e));
+    return ig_field(&in, *predicate, "inputs", JSON_ARRAY, &v, e);
+}
+
+static ingot_status parse(struct checking *k, const char *text, size_t n, ingot_error *e)
+{
+    return ig_receipt_parse(text, n, k->job->file, &k->statement, &k->predicate, e);
 }
 
 static ingot_status open_signed(struct checking *k, ingot_error *e)
