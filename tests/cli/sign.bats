@@ -4,6 +4,10 @@
 
 load common
 
+setup_file() {
+    build_shim
+}
+
 setup() {
     setup_store
     cp -r "$(model phi3-pocket)" m
@@ -322,4 +326,47 @@ b["verificationMaterial"]["timestampVerificationData"] = {"rfc3161Timestamps": [
         run --separate-stderr "$INGOT" verify $args pocket
         [ "$status" -eq 2 ] || fail "$args: $status"
     done
+}
+
+@test "sign: a byte that changes while the files are hashed is judged as it was read" {
+    ingot sign --key key.pem -o out.sig pocket
+    resign 'pass'
+    pack=$(ls "$INGOT_STORE"/packs/*.ingot)
+    chmod u+w "$pack"
+    cp "$pack" kept
+    passed=0 failed=0
+    for nth in 1 2 3 5 8 13 21 34 55 89 144; do
+        run --separate-stderr shimmed "pread:packs/:$nth:FLIP" "$INGOT" verify --signature edited.sig --key key.pub pocket
+        case $status in
+        0) passed=$((passed + 1)) ;;
+        1) failed=$((failed + 1)) ;;
+        *) flunk "$nth: exit $status $output $stderr" ;;
+        esac
+        [ "$nth" -gt 1 ] || [ "$status" -eq 1 ] || flunk "flipped before anything was read, and not found"
+        [ "$status" -eq 0 ] || [[ $output == *FAILED* ]]
+        cp kept "$pack"
+    done
+    echo "$passed passed, $failed found"
+    [ "$failed" -gt 0 ]
+    verify edited.sig --key key.pub
+    [ "$status" -eq 0 ]
+}
+
+@test "sign: without room for leaves the pack is read again" {
+    ingot sign --key key.pem -o out.sig pocket
+    resign 'pass'
+    run --separate-stderr env TMPDIR=/nonexistent "$INGOT" verify --signature edited.sig --key key.pub pocket
+    [ "$status" -eq 0 ]
+    [[ $output == *"7 files signed, 7 matched, 0 missing"* ]]
+}
+
+@test "sign: a passphrase is asked for on the terminal" {
+    command -v script >/dev/null || skip "script is not installed"
+    openssl pkey -in key.pem -aes256 -passout pass:sesame-secret -out locked.pem
+    chmod 600 locked.pem
+    (sleep 1 && echo sesame-secret) | script -qec "'$INGOT' sign --key locked.pem -o asked.sig pocket" typescript >/dev/null
+    grep -q "Passphrase of the key" typescript
+    ! grep -q sesame-secret typescript || flunk "the passphrase was echoed"
+    verify asked.sig --key key.pub
+    [ "$status" -eq 0 ]
 }

@@ -6,12 +6,17 @@ Folders with sub-folders, names beyond ASCII, empty files and a thousand files; 
 and by certificate; the source is gone when ingot looks.
 """
 
+import base64
 import hashlib
+import json
 import os
+import random
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -150,6 +155,140 @@ def other_tensors_under_a_manifest_that_quotes_the_signed_hashes():
     assert "1 different, 0 extra" in text, text
 
 
+def flipped(path, at, out):
+    """A copy with one byte changed; at: an offset, or bytes in whose middle it lies."""
+    data = bytearray(Path(path).read_bytes())
+    if isinstance(at, bytes):
+        assert at in data, f"{path}: {at[:40]}"
+        at = data.index(at) + len(at) // 2
+    data[at] ^= 1
+    Path(out).write_bytes(data)
+    return out
+
+
+def in_bundle(path, where, out):
+    """A copy of a bundle with one bit of its payload, signature or leaf certificate changed."""
+    bundle = json.loads(Path(path).read_text())
+    envelope = bundle["dsseEnvelope"]
+    holder, key = {"statement": lambda: (envelope, "payload"),
+                   "signature": lambda: (envelope["signatures"][0], "sig"),
+                   "certificate": lambda: (bundle["verificationMaterial"]["x509CertificateChain"]["certificates"][0],
+                                           "rawBytes")}[where]()
+    data = bytearray(base64.b64decode(holder[key]))
+    data[len(data) // 2] ^= 1
+    holder[key] = base64.b64encode(data).decode()
+    Path(out).write_text(json.dumps(bundle))
+    return out
+
+
+def one_byte_flipped_anywhere():
+    """Signed by model_signing with a certificate; a byte in each kind of place, each with its words."""
+    make_chain()
+    make_folder()
+    upstream("sign", "certificate", "--private_key", "leaf.pem", "--signing_certificate", "leaf.crt",
+             "--certificate_chain", "middle.crt", "--signature", "theirs.sig", "m")
+    shard = Path("m", "model-00001-of-00002.safetensors").read_bytes()
+    texts = {n: Path("m", n).read_bytes() for n in ("config.json", "tokenizer.model")}
+    convert("pocket")
+    pack = next(Path(os.environ["INGOT_STORE"], "packs").glob("*.ingot"))
+    name = pack.name
+
+    def verify(file, bundle="theirs.sig", roots="root.crt", ok=False):
+        return run(INGOT, "verify", "--expect", name[:64], "--signature", bundle, "--certificate-chain", roots, file,
+                   ok=ok)
+
+    verify(pack, ok=True)
+    header = int.from_bytes(shard[:8], "little")
+    norm = json.loads(shard[8:8 + header])["model.layers.0.input_layernorm.weight"]["data_offsets"]
+    small = shard[8 + header + norm[0]:8 + header + norm[1]]
+    large = shard[8 + header + 3000000:8 + header + 3000064]
+    places = {
+        "tensor": (large, ["tensor \"model.", "00001-of-00002.safetensors: SHA-256 of the file in the pack is not the signed"]),
+        "small tensor": (small, ["tensor \"model.layers.0.input_layernorm.weight\"", "is not the signed one"]),
+        "header text": (shard[8:8 + header], ["blob", "model-00001-of-00002.safetensors"]),
+        "tokenizer": (texts["tokenizer.model"], ["blob", "tokenizer.model"]),
+        "config": (texts["config.json"], ["blob", "config.json"]),
+        "superblock": (20, ["structure"]),
+        "padding before the weights": (8000, ["padding", "digest"]),
+        "tail": (pack.stat().st_size - 5000, ["digest"]),
+    }
+    report = []
+    for what, (at, words) in places.items():
+        text = verify(flipped(pack, at, "flipped.ingot"))
+        for word in words:
+            assert word in text, f"{what}: does not say {word!r}: {text}"
+        report.append((what, next(line for line in text.splitlines() if words[0] in line)))
+    for what, word in (("statement", "is not over this statement, or not by this key"),
+                       ("signature", "is not over this statement, or not by this key"),
+                       ("certificate", "")):
+        text = verify(pack, bundle=in_bundle("theirs.sig", what, "flipped.sig"))
+        assert word in text and ("NOT GOOD" in text or "flipped.sig" in text), text
+        report.append((what, text.strip().splitlines()[-1]))
+    pem = Path("root.crt").read_text().splitlines()
+    der = bytearray(base64.b64decode("".join(pem[1:-1])))
+    der[len(der) // 2] ^= 1
+    Path("flipped.crt").write_text("\n".join([pem[0], base64.b64encode(der).decode(), pem[-1], ""]))
+    text = verify(pack, roots="flipped.crt")
+    report.append(("root", text.strip().splitlines()[-1]))
+    for what, line in report:
+        print(f"# {what}: {line.strip()[:150]}")
+    verify(pack, ok=True)
+
+
+def rewritten_while_it_is_read():
+    """A thread flips bytes of the pack and puts them back while it is verified, again and again: what
+    passes has been read whole before or between; nothing hangs, and in the end the pack is good."""
+    make_key("k")
+    make_folder()
+    upstream("sign", "key", "--private_key", "k.pem", "--signature", "theirs.sig", "m")
+    convert("pocket")
+    pack = next(Path(os.environ["INGOT_STORE"], "packs").glob("*.ingot"))
+    pack.chmod(0o644)
+    size, stop, rng = pack.stat().st_size, threading.Event(), random.Random(1)
+
+    def rewrite():
+        with open(pack, "r+b", buffering=0) as file:
+            while not stop.is_set():
+                at = rng.randrange(65536, size)
+                byte = os.pread(file.fileno(), 1, at)
+                os.pwrite(file.fileno(), bytes([byte[0] ^ 1]), at)
+                time.sleep(0.0005)
+                os.pwrite(file.fileno(), byte, at)
+
+    thread = threading.Thread(target=rewrite)
+    thread.start()
+    codes = []
+    try:
+        for _ in range(30):
+            codes.append(subprocess.run([INGOT, "verify", "--signature", "theirs.sig", "--key", "k.pub", "pocket"],
+                                        capture_output=True, timeout=60).returncode)
+            codes.append(subprocess.run([INGOT, "load", "-d", "host", "pocket"], capture_output=True,
+                                        timeout=60).returncode)
+    finally:
+        stop.set()
+        thread.join()
+    print(f"# {codes.count(0)} runs passed, {codes.count(1)} found it, {codes.count(3)} could not open it")
+    assert set(codes) <= {0, 1, 3}, codes
+    assert codes.count(1) > 0, "nothing was ever found"
+    run(INGOT, "verify", "--signature", "theirs.sig", "--key", "k.pub", "pocket")
+
+
+def the_example_of_the_readme():
+    readme = (HERE.parent.parent / "README.md").read_text().split("## Who published it?")[1].split("##")[0]
+    commands = [line[6:] for line in readme.splitlines() if line.startswith("    $ ")]
+    assert len(commands) == 6 and commands[-1].startswith("ingot verify --signature"), commands
+    make_folder()
+    os.rename("m", "phi3-pocket")
+    os.mkdir("bin")
+    os.symlink(os.path.realpath(INGOT), "bin/ingot")
+    Path("bin/model_signing").write_text(f"#!/bin/sh\nexec {sys.executable} -m model_signing \"$@\"\n")
+    os.chmod("bin/model_signing", 0o755)
+    os.environ["PATH"] = f"{os.getcwd()}/bin:{os.environ['PATH']}"
+    text = run("bash", "-eu", "-c", "\n".join(commands))
+    assert "phi3-pocket: verified" in text and "0 missing, 0 different, 0 extra" in text, text
+    assert not Path("phi3-pocket").exists()
+
+
 def main():
     try:
         import model_signing  # noqa: F401
@@ -161,7 +300,9 @@ def main():
     tests = [(f"{f.__name__} {curve}, {many} files more", lambda f=f, c=curve, n=many: f(c, n))
              for f in (theirs_by_key, ours_by_key) for curve, many in (("P-256", 0), ("P-384", 1000), ("P-521", 0))]
     tests += [(f.__name__, f) for f in (by_certificate, two_on_one_export,
-                                        other_tensors_under_a_manifest_that_quotes_the_signed_hashes)]
+                                        other_tensors_under_a_manifest_that_quotes_the_signed_hashes,
+                                        one_byte_flipped_anywhere, rewritten_while_it_is_read,
+                                        the_example_of_the_readme)]
     print(f"1..{len(tests)}")
     for i, (name, test) in enumerate(tests, 1):
         folder = tempfile.mkdtemp()
