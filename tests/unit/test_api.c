@@ -154,6 +154,48 @@ static void test_export_writes_the_files_back(void **state)
     assert_int_equal(st.st_size, original.st_size);
 }
 
+static void write_rules(const char *folder, mode_t mode, const char *text)
+{
+    char file[120];
+    snprintf(file, sizeof file, "%s/some.trust", folder);
+    FILE *f = fopen(file, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(chmod(file, mode), 0);
+}
+
+/* Rules, and what they are asked about; signatures are made by the command (cli/trust.bats). */
+static void test_what_no_rule_accepts_is_refused(void **state)
+{
+    char folder[80], *report = NULL;
+    uint8_t digest[INGOT_DIGEST_BYTES];
+    ingot_error e;
+    (void)state;
+    snprintf(folder, sizeof folder, "%s/trust", top);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(ingot_trust_check(store, "phi3-pocket", folder, digest, &report, &e),
+                     INGOT_ERR_CHECK);
+    assert_non_null(strstr(e.message, "none is about this model"));
+    assert_null(report);
+    write_rules(folder, 0600,
+                "deny digest=fsverity-sha256:"
+                "b377b3eca0e2cae65965a8c7107edf7e8e2a5411ea1b6e6f64b6ef41eafea6b1\n");
+    assert_int_equal(ingot_trust_check(store, "phi3-pocket", folder, digest, NULL, &e),
+                     INGOT_ERR_CHECK);
+    assert_non_null(strstr(e.message, "some.trust:1 denies"));
+    write_rules(folder, 0622, "# nothing\n");
+    assert_int_equal(ingot_trust_check(store, "phi3-pocket", folder, digest, NULL, &e),
+                     INGOT_ERR_INPUT);
+    write_rules(folder, 0600, "allow everything\n");
+    assert_int_equal(ingot_trust_check(store, "phi3-pocket", folder, digest, NULL, &e),
+                     INGOT_ERR_INPUT);
+    assert_int_equal(ingot_trust_check(store, "phi3-pocket", folder, digest, NULL, NULL),
+                     INGOT_ERR_INPUT);
+    assert_int_equal(ingot_trust_check(store, "no-such-model", NULL, digest, NULL, &e),
+                     INGOT_ERR_NOT_FOUND);
+}
+
 static void test_receipt_of_a_load(void **state)
 {
     char file[80], *report = NULL;
@@ -213,6 +255,7 @@ int main(void)
         cmocka_unit_test(test_C08_byte_flipped_after_open_is_caught),
         cmocka_unit_test(test_unknown_model_and_bad_source),
         cmocka_unit_test(test_export_writes_the_files_back),
+        cmocka_unit_test(test_what_no_rule_accepts_is_refused),
         cmocka_unit_test(test_receipt_of_a_load),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
