@@ -94,6 +94,9 @@ void ig_sha_init(struct ig_sha *h);
 void ig_sha_update(struct ig_sha *h, const void *data, size_t n);
 void ig_sha_final(struct ig_sha *h, uint8_t out[IG_HASH]);
 void ig_sha256(uint8_t out[IG_HASH], const void *data, size_t n);
+/* sha_pair.c: two streams as ig_sha_update takes them; with SHA extensions in the time of one. */
+void ig_sha_update_pair(struct ig_sha *a, const void *da, size_t na, struct ig_sha *b,
+                        const void *db, size_t nb);
 /* hash_file.c: what is left to read of an open file. */
 ingot_status ig_sha256_fd(int fd, const char *path, uint8_t out[IG_HASH], uint64_t *bytes,
                           ingot_error *e);

@@ -17,19 +17,26 @@
 
 #define UNIT       ((size_t)512 << 10) /* a window; what two tensors share of one is read twice */
 #define LANES_MOST 16u
+#define BUFFERS    ((size_t)60 << 20)
 #define AHEAD      ((uint64_t)8 << 20)
 
-struct piece { /* of a slot */
+struct piece {
     size_t file;
     uint64_t pos;
-    size_t n;
+    size_t n; /* 0: there is none */
     bool claimed, last;
 };
-struct lane { /* what it describes next */
+struct pair { /* of a slot: two files go through one SHA-256 stage side by side */
+    struct piece piece[2];
+};
+struct reader { /* what it describes next */
     bool open;
     size_t file, run;
     uint64_t at; /* in the run */
     struct ig_rebuilt r;
+};
+struct lane {
+    struct reader readers[2];
 };
 struct pass {
     struct check *c;
@@ -38,8 +45,9 @@ struct pass {
     size_t norder, next; /* next: guarded by lock */
     struct ig_sha *sha;  /* by file */
     struct lane lanes[LANES_MOST];
-    struct piece *pieces;
-    struct window *windows; /* by slot */
+    unsigned wide;          /* files a lane: 2 where there are enough for all processors */
+    struct pair *pairs;     /* by slot */
+    struct window *windows; /* two a slot */
     uint8_t *buffers;
     struct ig_lanes **hashers; /* by worker */
     pthread_mutex_t lock;
@@ -63,7 +71,7 @@ static void finish_file(struct pass *p, size_t i)
 }
 
 /* A pack that contradicts itself about a file has a problem with that file. */
-static ingot_status open_file(struct pass *p, struct lane *l, size_t i, ingot_error *e)
+static ingot_status open_file(struct pass *p, struct reader *l, size_t i, ingot_error *e)
 {
     struct ig_file *f = &p->files->list[i];
     const ingot_status status = ig_rebuild_runs(&p->c->pack, f->source, &l->r, e);
@@ -82,7 +90,7 @@ static ingot_status open_file(struct pass *p, struct lane *l, size_t i, ingot_er
 }
 
 /* Past the runs that have ended; false at the end of the file. */
-static bool has_more(struct lane *l)
+static bool has_more(struct reader *l)
 {
     while (l->run < l->r.nruns && l->at == l->r.runs[l->run].bytes) l->run++, l->at = 0;
     return l->run < l->r.nruns;
@@ -96,7 +104,7 @@ static bool claim(struct pass *p, uint64_t pos, size_t n)
     return __atomic_exchange_n(&c->seen[pos / UNIT], 1, __ATOMIC_RELAXED) == 0;
 }
 
-static void cut_piece(struct pass *p, struct lane *l, struct piece *out)
+static void cut_piece(struct pass *p, struct reader *l, struct piece *out)
 {
     const struct ig_stretch *run = &l->r.runs[l->run];
     const uint64_t pos = run->pos + l->at, left = run->bytes - l->at;
@@ -109,75 +117,103 @@ static void cut_piece(struct pass *p, struct lane *l, struct piece *out)
     out->last = !has_more(l);
 }
 
-static ingot_status next(void *ctx, struct ig_item *item, bool *more, ingot_error *e)
+/* The next piece of a reader; none (n 0) when there are no more files. */
+static ingot_status describe(struct pass *p, struct reader *l, struct piece *out, ingot_error *e)
 {
-    struct pass *p = ctx;
-    struct lane *l = &p->lanes[item->lane];
-    const struct ig_progress *g = &p->c->v->progress;
-    if (g->cancelled && g->cancelled(g->ctx)) return ig_fail(e, INGOT_ERR_CANCELLED, "cancelled");
-    *more = true;
+    *out = (struct piece){0};
     while (!l->open) {
         const size_t i = take_file(p);
-        *more = i != SIZE_MAX;
-        if (!*more) return INGOT_OK;
+        if (i == SIZE_MAX) return INGOT_OK;
         return_if_error(open_file(p, l, i, e));
         if (!l->open || has_more(l)) continue;
         finish_file(p, i); /* a header and nothing else */
         ig_rebuilt_free(&l->r);
         l->open = false;
     }
-    cut_piece(p, l, &p->pieces[item->slot]);
-    if (!p->pieces[item->slot].last) return INGOT_OK;
+    cut_piece(p, l, out);
+    if (!out->last) return INGOT_OK;
     ig_rebuilt_free(&l->r);
     l->open = false;
     return INGOT_OK;
 }
 
+static ingot_status next(void *ctx, struct ig_item *item, bool *more, ingot_error *e)
+{
+    struct pass *p = ctx;
+    struct pair *k = &p->pairs[item->slot];
+    const struct ig_progress *g = &p->c->v->progress;
+    if (g->cancelled && g->cancelled(g->ctx)) return ig_fail(e, INGOT_ERR_CANCELLED, "cancelled");
+    *k = (struct pair){0};
+    for (unsigned i = 0; i < p->wide; i++)
+        return_if_error(describe(p, &p->lanes[item->lane].readers[i], &k->piece[i], e));
+    *more = k->piece[0].n || k->piece[1].n;
+    return INGOT_OK;
+}
+
 /* ---- its way through the stages ---- */
 
-static uint8_t *buffer_of(const struct pass *p, const struct ig_item *item)
+static uint8_t *buffer_of(const struct pass *p, const struct ig_item *item, unsigned i)
 {
-    return p->buffers + item->slot * UNIT;
+    return p->buffers + (item->slot * p->wide + i) * UNIT;
 }
 
 static ingot_status stage_read(void *ctx, struct ig_item *item, unsigned worker, ingot_error *e)
 {
     struct pass *p = ctx;
-    const struct piece *k = &p->pieces[item->slot];
     (void)worker;
-    return ig_pread(p->c->pack.fd, p->c->pack.path, buffer_of(p, item), k->n, k->pos, e);
+    for (unsigned i = 0; i < p->wide; i++) {
+        const struct piece *k = &p->pairs[item->slot].piece[i];
+        if (k->n)
+            return_if_error(
+                ig_pread(p->c->pack.fd, p->c->pack.path, buffer_of(p, item, i), k->n, k->pos, e));
+    }
+    return INGOT_OK;
 }
 
 static ingot_status stage_file(void *ctx, struct ig_item *item, unsigned worker, ingot_error *e)
 {
     struct pass *p = ctx;
-    const struct piece *k = &p->pieces[item->slot];
+    const struct piece *k = p->pairs[item->slot].piece;
     const struct ig_progress *g = &p->c->v->progress;
     (void)worker, (void)e;
-    ig_sha_update(&p->sha[k->file], buffer_of(p, item), k->n);
-    if (k->last) finish_file(p, k->file);
+    if (k[0].n && k[1].n)
+        ig_sha_update_pair(&p->sha[k[0].file], buffer_of(p, item, 0), k[0].n, &p->sha[k[1].file],
+                           buffer_of(p, item, 1), k[1].n);
+    for (unsigned i = 0; i < 2; i++) {
+        if (k[i].n && !k[1 - i].n) ig_sha_update(&p->sha[k[i].file], buffer_of(p, item, i), k[i].n);
+        if (k[i].last) finish_file(p, k[i].file);
+    }
     pthread_mutex_lock(&p->lock);
-    p->done += k->n;
+    p->done += k[0].n + k[1].n;
     if (g->update) g->update(g->ctx, p->done, p->total);
     pthread_mutex_unlock(&p->lock);
     return INGOT_OK;
 }
 
-static ingot_status stage_pack(void *ctx, struct ig_item *item, unsigned worker, ingot_error *e)
+static ingot_status hash_for_pack(struct pass *p, struct window *w, const struct piece *k,
+                                  uint8_t *data, unsigned worker, ingot_error *e)
 {
-    struct pass *p = ctx;
     struct check *c = p->c;
-    const struct piece *k = &p->pieces[item->slot];
-    struct window *w = &p->windows[item->slot];
-    if (!k->claimed) return INGOT_OK;
     w->start = k->pos;
     w->n = k->n;
     w->back = 0;
-    w->data = buffer_of(p, item);
+    w->data = data;
     w->lanes = p->hashers[worker];
     return_if_error(ig_window_hash(c, w, e));
     return ig_pwrite(c->leaves_fd, "leaves", w->leaves, w->n / IG_PAGE * IG_HASH,
                      w->start / IG_PAGE * IG_HASH, e);
+}
+
+static ingot_status stage_pack(void *ctx, struct ig_item *item, unsigned worker, ingot_error *e)
+{
+    struct pass *p = ctx;
+    for (unsigned i = 0; i < p->wide; i++) {
+        const struct piece *k = &p->pairs[item->slot].piece[i];
+        if (k->claimed)
+            return_if_error(hash_for_pack(p, &p->windows[2 * item->slot + i], k,
+                                          buffer_of(p, item, i), worker, e));
+    }
+    return INGOT_OK;
 }
 
 /* ---- set-up ---- */
@@ -229,13 +265,16 @@ static ingot_status run(struct pass *p, unsigned threads, ingot_error *e)
 {
     static const struct ig_stage stages[] = {
         {stage_read, false}, {stage_file, true}, {stage_pack, false}};
-    const unsigned lanes = p->norder < LANES_MOST ? (unsigned)p->norder : LANES_MOST;
-    const unsigned slots = lanes + 2 * threads;
-    p->pieces = ig_array(slots, sizeof *p->pieces);
-    p->windows = ig_array(slots, sizeof *p->windows);
+    p->wide = p->norder >= 2 && p->norder >= threads ? 2 : 1;
+    const size_t groups = (p->norder + p->wide - 1) / p->wide;
+    const unsigned lanes = groups < LANES_MOST ? (unsigned)groups : LANES_MOST;
+    const unsigned room = (unsigned)(BUFFERS / (p->wide * UNIT)); /* at least the lanes */
+    const unsigned slots = lanes + 2 * threads < room ? lanes + 2 * threads : room;
+    p->pairs = ig_array(slots, sizeof *p->pairs);
+    p->windows = ig_array(2ul * slots, sizeof *p->windows);
     p->hashers = ig_array(threads, sizeof(void *));
-    p->buffers = ig_pages(slots * UNIT);
-    if (!p->pieces || !p->windows || !p->hashers || !p->buffers) return ig_no_memory(e);
+    p->buffers = ig_pages((size_t)slots * p->wide * UNIT);
+    if (!p->pairs || !p->windows || !p->hashers || !p->buffers) return ig_no_memory(e);
     for (unsigned i = 0; i < threads && p->c->pack.size >= LANES_LEAST; i++)
         p->hashers[i] = ig_lanes_new(p->hashers[0]);
     const struct ig_pipe pipe = {.ctx = p,
@@ -247,7 +286,7 @@ static ingot_status run(struct pass *p, unsigned threads, ingot_error *e)
                                  .nstages = 3};
     const ingot_status status = ig_pipe_run(&pipe, e);
     for (unsigned i = 0; i < threads; i++) ig_lanes_free(p->hashers[i]);
-    for (unsigned i = 0; i < slots; i++) ig_window_free(&p->windows[i]);
+    for (unsigned i = 0; i < 2 * slots; i++) ig_window_free(&p->windows[i]);
     return status;
 }
 
@@ -265,9 +304,9 @@ ingot_status ig_check_files(struct check *c, struct ig_files *files, ingot_error
     if (status == INGOT_OK && p.norder) status = run(&p, threads, e);
     if (status == INGOT_OK) status = ig_files_hash(&c->pack, files, threads, &c->v->progress, e);
     files->read += p.done;
-    for (unsigned i = 0; i < LANES_MOST; i++) ig_rebuilt_free(&p.lanes[i].r);
+    for (unsigned i = 0; i < 2 * LANES_MOST; i++) ig_rebuilt_free(&p.lanes[i / 2].readers[i % 2].r);
     pthread_mutex_destroy(&p.lock);
-    free(p.order), free(p.sha), free(p.pieces), free(p.windows), free(p.hashers), free(p.buffers);
+    free(p.order), free(p.sha), free(p.pairs), free(p.windows), free(p.hashers), free(p.buffers);
     return status;
 }
 

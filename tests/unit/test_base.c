@@ -269,9 +269,58 @@ static void test_leaves_side_by_side(void **state)
     free(data);
 }
 
+/* Two streams at once are two streams: every length to a few blocks, every offset in a block. */
+static void sha_of_pairs(void **state)
+{
+    uint8_t data[1024], a[IG_HASH], b[IG_HASH], wanted[IG_HASH];
+    (void)state;
+    for (size_t i = 0; i < sizeof data; i++) data[i] = (uint8_t)(i * 7 + i / 256);
+    for (size_t na = 0; na < 330; na += 3)
+        for (size_t nb = 0; nb < 330; nb += 7)
+            for (size_t first = 0; first < 130; first += 13) {
+                struct ig_sha x, y;
+                ig_sha_init(&x), ig_sha_init(&y);
+                ig_sha_update(&x, data, first);
+                ig_sha_update(&y, data + 500, first / 2);
+                ig_sha_update_pair(&x, data + first, na, &y, data + 500 + first / 2, nb);
+                ig_sha_update_pair(&y, data + 1, 65, &x, data + 2, 70);
+                ig_sha_final(&x, a), ig_sha_final(&y, b);
+                ig_sha_init(&x), ig_sha_init(&y);
+                ig_sha_update(&x, data, first + na);
+                ig_sha_update(&x, data + 2, 70);
+                ig_sha_final(&x, wanted);
+                assert_memory_equal(a, wanted, IG_HASH);
+                ig_sha_update(&y, data + 500, first / 2 + nb);
+                ig_sha_update(&y, data + 1, 65);
+                ig_sha_final(&y, wanted);
+                assert_memory_equal(b, wanted, IG_HASH);
+            }
+}
+
+/* Counts of bits past 2^32. */
+static void sha_of_long_pairs(void **state)
+{
+    const size_t n = (size_t)8 << 20;
+    uint8_t *data = malloc(n), a[IG_HASH], b[IG_HASH];
+    struct ig_sha x, y, z;
+    (void)state;
+    assert_non_null(data);
+    for (size_t i = 0; i < n; i++) data[i] = (uint8_t)(i ^ i >> 9);
+    ig_sha_init(&x), ig_sha_init(&y), ig_sha_init(&z);
+    for (int i = 0; i < 70; i++) {
+        ig_sha_update_pair(&x, data, n, &y, data + 1, n - 1);
+        ig_sha_update(&z, data, n);
+    }
+    ig_sha_final(&x, a), ig_sha_final(&z, b);
+    assert_memory_equal(a, b, IG_HASH);
+    free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sha_of_pairs),
+        cmocka_unit_test(sha_of_long_pairs),
         cmocka_unit_test(test_escape_makes_one_printable_line),
         cmocka_unit_test(test_escape_cuts_whole_sequences),
         cmocka_unit_test(test_error_says_what_and_where),
