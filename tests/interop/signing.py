@@ -276,7 +276,8 @@ def rewritten_while_it_is_read():
 def the_example_of_the_readme():
     readme = (HERE.parent.parent / "README.md").read_text().split("## Who published it?")[1].split("##")[0]
     commands = [line[6:] for line in readme.splitlines() if line.startswith("    $ ")]
-    assert len(commands) == 6 and commands[-1].startswith("ingot verify --signature"), commands
+    first, second = commands[:6], commands[6:]
+    assert first[-1].startswith("ingot verify --signature") and len(second) == 3, commands
     make_folder()
     os.rename("m", "phi3-pocket")
     os.mkdir("bin")
@@ -284,9 +285,23 @@ def the_example_of_the_readme():
     Path("bin/model_signing").write_text(f"#!/bin/sh\nexec {sys.executable} -m model_signing \"$@\"\n")
     os.chmod("bin/model_signing", 0o755)
     os.environ["PATH"] = f"{os.getcwd()}/bin:{os.environ['PATH']}"
-    text = run("bash", "-eu", "-c", "\n".join(commands))
+    text = run("bash", "-eu", "-c", "\n".join(first))
     assert "phi3-pocket: verified" in text and "0 missing, 0 different, 0 extra" in text, text
     assert not Path("phi3-pocket").exists()
+    # What the second part speaks of: a cast, a folder of inputs, and rules of the user's.
+    os.environ["XDG_CONFIG_HOME"] = os.getcwd() + "/config"
+    rules = Path("config/ingot/trust.d")
+    rules.mkdir(parents=True, mode=0o755)
+    shutil.copy("public.pem", rules / "acme.pem")
+    key = hashlib.sha256(Path("public.pem").read_bytes()).hexdigest()
+    (rules / "acme.trust").write_text(f"allow key=sha256:{key} name=acme/*\n")
+    os.mkdir("evals")
+    Path("evals/panel.txt").write_text("The capital of France is\n")
+    run("bash", "-euc", "ingot convert --dtype bf16 -n small phi3-pocket; ingot tag phi3-pocket acme/model; "
+        "chmod 600 key.pem; ingot sign --key key.pem acme/model")
+    text = run("bash", "-eu", "-c", "\n".join(second).replace("load ", "load -d host "))
+    assert "the same digest" in text and "evals-v1" in text and "accepted by acme.trust:1" in text, text
+    run(INGOT, "verify", "--receipt", "run.json", "--key", "public.pem")
 
 
 def main():
