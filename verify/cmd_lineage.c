@@ -30,7 +30,7 @@ static void print_bundles(const json_t *list)
         const json_t *cert = json_object_get(b, "certificate");
         printf("  bundle %s", text(b, "bundle"));
         if (!json_object_get(b, "good"))
-            printf(" (not checked)\n");
+            printf(*text(b, "note") ? " (no signature over files)\n" : " (not checked)\n");
         else if (json_is_true(json_object_get(b, "good")))
             printf(": good, by %s\n", cert ? text(cert, "subject") : text(b, "key"));
         else

@@ -58,10 +58,13 @@ static ingot_status judge_bundle(struct walk *w, const char *pack, const char *n
         o = ig_signed_json(&s);
         if (o) json_object_set(o, "bad", c.bad);
         if (s.good) mark_signed(&s.statement, name, w->sources);
-    } else if (status == INGOT_ERR_INPUT || status == INGOT_ERR_UNSUPPORTED) {
+    } else if (status == INGOT_ERR_UNSUPPORTED) { /* an endorsement, or of another kind */
+        o = json_pack("{s:o,s:s}", "bundle", ig_text_json(path), "note", e->message);
+        status = INGOT_OK;
+    } else if (status == INGOT_ERR_INPUT) {
         o = json_pack("{s:o,s:b,s:[{s:s,s:s}]}", "bundle", ig_text_json(path), "good", 0, "bad",
                       "kind", "signature", "text", e->message);
-        status = INGOT_OK; /* of another kind, or another signer's way */
+        status = INGOT_OK; /* damaged, or signed in another way */
     }
     if (status == INGOT_OK && (!o || json_array_append(list, o) != 0)) status = ig_no_memory(e);
     json_decref(o);

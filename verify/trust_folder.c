@@ -43,6 +43,23 @@ static ingot_status check_outside(const struct ig_store *s, const char *folder, 
     return INGOT_OK;
 }
 
+/* A folder above that everybody may write, and no sticky bit keeps apart, makes room for another.
+ */
+static ingot_status check_above(const char *folder, ingot_error *e)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    if (!realpath(folder, path))
+        return ig_fail_sys(e, errno, "%s: cannot resolve", ig_esc(folder, strlen(folder)).s);
+    for (char *slash; (slash = strrchr(path, '/')) && path[1];) {
+        slash[slash == path] = '\0';
+        if (stat(path, &st) != 0) return ig_fail_sys(e, errno, "%s: cannot stat", path);
+        if ((st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX))
+            return bad(path, "everybody can write it: no place above rules (chmod o-w)", e);
+    }
+    return INGOT_OK;
+}
+
 /* What is checked is what is read. */
 static ingot_status read_file(const char *path, char **text, size_t *n, ingot_error *e)
 {
@@ -148,6 +165,7 @@ static ingot_status read_folder(const struct ig_store *s, const char *folder, bo
     if (!there && absent_ok) return INGOT_OK;
     if (!there || !S_ISDIR(st.st_mode)) return bad(folder, "is no folder", e);
     return_if_error(check_owner(folder, &st, e));
+    return_if_error(check_above(folder, e));
     return_if_error(check_outside(s, folder, e));
     return ig_each_entry(folder, false, take_entry, &r, e);
 }

@@ -149,6 +149,15 @@ assert p["rule"] == "rules.trust:3" and p["kind"] == "signature"'
     chmod g-w trust/acme.pub
     try acme/pocket
     [ "$status" -eq 0 ]
+    mkdir above
+    cp -rp trust above/trust
+    chmod 777 above
+    run --separate-stderr "$INGOT" load -d host --require-signature --keyring above/trust acme/pocket
+    [ "$status" -eq 3 ]
+    [[ $stderr == *"above: everybody can write it"* ]]
+    chmod 1777 above
+    run --separate-stderr "$INGOT" load -d host --require-signature --keyring above/trust acme/pocket
+    [ "$status" -eq 0 ]
 }
 
 @test "trust: rules never come from the store" {
